@@ -308,17 +308,6 @@ static void on_fail(struct outgoing *o, int error, const char *why)
 	give_up(CONTAINER(o, struct dial, out), ERR_UNAVAILABLE, why ? why : strerror(error));
 }
 
-static bool is_here(const struct addr *a)
-{
-	static const struct view nets[] = { VIEW("127.0.0.0/8"), VIEW("::1") };
-	struct addr_net n;
-
-	for (size_t i = 0; i < ELEMS(nets); i++)
-		if (addr_net_parse(nets[i], &n) >= 0 && addr_net_has(&n, a))
-			return true;
-	return false;
-}
-
 /*
  * Without a ticket it goes to a node of a chain, and an agent decides when. The configuration names the node,
  * but whoever has its name decides what it means: link-local addresses, where clouds have their metadata
@@ -334,7 +323,7 @@ static const char *refuses(struct outgoing *o, const struct sockaddr *to)
 		return NULL;
 	if (!addr_from_sockaddr(to, &a) || addr_refused(&a, VIEW("link-local")))
 		return "nodes at this address are refused";
-	if (is_here(&a) && !view_is(host, "localhost") && addr_parse(host, &said) < 0)
+	if (outgoing_is_here(to) && !view_is(host, "localhost") && addr_parse(host, &said) < 0)
 		return "the node's name leads to this machine";
 	return NULL;
 }

@@ -249,16 +249,31 @@ int show_list(const struct json *answer, const char *list, const char *const *ti
 	return show_table_print(&t, e);
 }
 
+/* How long the character is that a terminal would act on, or that turns the direction of what comes after it:
+ * 0 for others.
+ */
+static size_t steers(struct view v)
+{
+	const unsigned char a = (unsigned char)v.p[0], b = v.n > 1 ? (unsigned char)v.p[1] : 0,
+			    c = v.n > 2 ? (unsigned char)v.p[2] : 0;
+
+	if (a < 0x20 || a == 0x7f)
+		return 1;
+	/* U+0080 to U+009F are controls as well, in UTF-8 C2 80 to C2 9F. */
+	if ((a == 0xc2 && (b & 0xe0) == 0x80) || (a == 0xd8 && b == 0x9c))
+		return 2;
+	if (a == 0xe2 && b == 0x80 && (c == 0x8e || c == 0x8f || (c >= 0xa8 && c <= 0xae)))
+		return 3;
+	return a == 0xe2 && b == 0x81 && c >= 0xa6 && c <= 0xa9 ? 3 : 0;
+}
+
 int show_clean(struct buf *out, struct view text)
 {
-	for (size_t i = 0; i < text.n; i++) {
-		unsigned char c = (unsigned char)text.p[i];
-		/* U+0080 to U+009F are controls as well, in UTF-8 C2 80 to C2 9F. */
-		bool c1 = c == 0xc2 && i + 1 < text.n && ((unsigned char)text.p[i + 1] & 0xe0) == 0x80;
+	while (text.n) {
+		const size_t n = steers(text);
 
-		if (c1)
-			i++;
-		buf_putc(out, c1 || c < 0x20 || c == 0x7f ? '?' : (char)c);
+		buf_putc(out, n ? '?' : text.p[0]);
+		text = view_skip(text, n ? n : 1);
 	}
 	return out->bad;
 }

@@ -45,7 +45,7 @@ bool show_age(struct buf *out, struct view time, int64_t now_ms);
 
 /* Indented by two, with a newline at its end. */
 int show_json(const struct json *j, struct err *e) _must_check_;
-/* Appends text with control characters replaced by '?'. */
+/* Appends text with control characters, and those that turn its direction, replaced by '?'. */
 int show_clean(struct buf *out, struct view text);
 /* All bytes, or an error (nothing is said about a reader that went away). */
 int show_bytes(int fd, struct view bytes, struct err *e) _must_check_;

@@ -11,6 +11,7 @@
 #include "farewell.h"
 #include "fd.h"
 #include "proc.h"
+#include "seccomp.h"
 #include "space.h"
 #include "spare.h"
 #include "sudo.h"
@@ -49,8 +50,11 @@ static void on_accept(struct loop_io *io, uint32_t events)
 
 static void on_signal(struct loop_signals *s, int signo)
 {
-	(void)signo;
-	proc_reap(CONTAINER(s, struct init, signals));
+	struct init *in = CONTAINER(s, struct init, signals);
+	if (signo == SECCOMP_REST_SIGNAL)
+		space_rest(in);
+	else
+		proc_reap(in);
 }
 
 int init_start(struct init *in, int listen_fd, struct err *e)
@@ -67,7 +71,7 @@ int init_start(struct init *in, int listen_fd, struct err *e)
 	in->loop = loop_new(e);
 	if (!in->loop)
 		return -1;
-	static const int signos[] = { SIGCHLD };
+	static const int signos[] = { SIGCHLD, SECCOMP_REST_SIGNAL };
 	int r = fd_nonblock(fd, true);
 	if (r == 0)
 		r = loop_signals_start(in->loop, &in->signals, signos, ELEMS(signos), on_signal);

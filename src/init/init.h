@@ -30,7 +30,8 @@ struct init {
 	struct list acceptors; /* struct acceptor */
 	struct loop_io sudo;   /* listens; fd -1 where there is none */
 	struct loop_io space;  /* space.h; likewise */
-	struct list sudos;     /* struct sudo */
+	struct loop_timer space_rest;
+	struct list sudos; /* struct sudo */
 	unsigned n_sudo_clients;
 	struct list farewells; /* farewell.c */
 	bool box;              /* we are PID 1 of one, not a test */

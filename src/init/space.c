@@ -224,7 +224,21 @@ void space_start(struct init *in, char *const *env)
 		fd_close((int)listener);
 }
 
+static void on_rested(struct loop_timer *t)
+{
+	struct init *in = CONTAINER(t, struct init, space_rest);
+	(void)!loop_io_want(&in->space, EPOLLIN);
+}
+
+void space_rest(struct init *in)
+{
+	if (in->space.fd < 0 || loop_io_want(&in->space, 0) < 0)
+		return;
+	loop_timer_start(in->loop, &in->space_rest, SECCOMP_REST_MS, on_rested);
+}
+
 void space_stop(struct init *in)
 {
+	loop_timer_stop(&in->space_rest);
 	loop_io_close(&in->space);
 }

@@ -17,6 +17,8 @@ struct init;
 /* From `ask=` and `disk=` in the environment that the walls give PID 1: native_space.c. */
 void space_start(struct init *in, char *const *env);
 void space_stop(struct init *in);
+/* Takes no question for SECCOMP_REST_MS: who asks waits, and can be frozen. */
+void space_rest(struct init *in);
 
 /* Pure: what statfs is to say where `limit` bytes may be used and `used` are. `s` is the kernel's. */
 struct statfs;

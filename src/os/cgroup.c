@@ -308,8 +308,6 @@ int cgroup_frozen(const struct cgroup_host *h, const char *name, bool *ret)
 	return r;
 }
 
-#define FREEZE_TRY_MS 5 /* at first, and twice as long after every eighth time */
-
 /* The kernel sends at most one notification in 10 ms for a group, and the next too late: after a thaw a
  * freeze would always take that long. So it is also looked at without one, first soon, then more and more
  * rarely. */
@@ -338,33 +336,18 @@ static int wait_frozen(const struct cgroup_host *h, const char *name, int wait_m
 	}
 }
 
-static int try_freeze(const struct cgroup_host *h, const char *name, int wait_ms)
-{
-	const struct cgroup_tree *t = &h->trees[h->unified];
-	int r = put_in(t, name, "cgroup.freeze", "1");
-	if (r == 0)
-		r = wait_frozen(h, name, wait_ms);
-	if (r < 0)
-		(void)!put_in(t, name, "cgroup.freeze", "0");
-	return r;
-}
-
-/* A process that waits for another of the group in a way that cannot be frozen (for PID 1's answer to a
- * question of seccomp, for a child that has not executed) never comes to rest when the other one has. So
- * after a while they go on for a moment, and it is tried anew. */
 int cgroup_freeze(const struct cgroup_host *h, const char *name, bool freeze, int wait_ms)
 {
 	if (h->unified < 0 || (h->no_freeze && freeze))
 		return -EOPNOTSUPP;
-	if (!freeze)
-		return put_in(&h->trees[h->unified], name, "cgroup.freeze", "0");
-	uint64_t until = clock_mono_ms() + (uint64_t)wait_ms;
-	for (int i = 0;; i++) {
-		int r = try_freeze(h, name, FREEZE_TRY_MS << MIN(i / 8, 6));
-		if (r != -ETIMEDOUT || clock_mono_ms() >= until)
-			return r;
-		(void)ppoll(NULL, 0, &(struct timespec){ .tv_nsec = 1000000 }, NULL);
-	}
+	const struct cgroup_tree *t = &h->trees[h->unified];
+	int r = put_in(t, name, "cgroup.freeze", freeze ? "1" : "0");
+	if (r < 0 || !freeze)
+		return r;
+	r = wait_frozen(h, name, wait_ms);
+	if (r < 0)
+		(void)!put_in(t, name, "cgroup.freeze", "0");
+	return r;
 }
 
 int cgroup_remove(const struct cgroup_host *h, const char *name)

@@ -40,6 +40,10 @@ enum seccomp_rule {
 /* By this third argument, which statfs, fstatfs and sysinfo do not have, the listener itself asks the kernel.
  * It is no secret: a program that uses it gets the kernel's own answer. */
 #define SECCOMP_UNASKED 0x70616464u
+/* A program whose question has been taken cannot be frozen until it is answered. After this signal the
+ * listener takes none for a while: those who ask meanwhile can be. */
+#define SECCOMP_REST_SIGNAL SIGUSR1
+#define SECCOMP_REST_MS     100
 
 struct seccomp_filter {
 	struct sock_filter code[1024];

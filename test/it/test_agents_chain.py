@@ -1,5 +1,6 @@
 """What agents reach through the daemon: nodes that lie, hang or lead elsewhere, exact rate limits, models, and the examples with both."""
 
+import contextlib
 import http.server
 import json
 import subprocess
@@ -12,12 +13,16 @@ from agents_kit import CHAIN, Agent, anvil, api, cli, install, modules, pack  # 
 from provider import CHUNKS, KEYS, Provider
 
 FILES = ("index.js", "sdk.js", "run.js")
-MEAN, INWARD, CLOUD, NAMED = "eip155:666", "eip155:667", "eip155:668", "eip155:669"
+MEAN, INWARD, CLOUD, NAMED, SECOND = "eip155:666", "eip155:667", "eip155:668", "eip155:669", "eip155:670"
 FRAMED = {"jsonrpc": "2.0", "id": 1, "result": "0x1"}
 
 
+DRIP = object()
+
+
 class Mean:
-    """A node that answers as it is told: (status, headers, body), or None: never."""
+    """A node that answers as it is told: (status, headers, body), None: never, or DRIP: a byte now and then; or a dictionary of these, by
+    the first parameter."""
 
     def __init__(self):
         self.answer, self.seen, self.go = None, [], threading.Event()
@@ -36,11 +41,15 @@ class Mean:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["content-length"]))
                 node.seen.append((self.command, self.path, json.loads(body), dict(self.headers)))
-                if node.answer is None:
+                answer = node.answer[json.loads(body)["params"][0]] if isinstance(node.answer, dict) else node.answer
+                if answer is None:
                     node.go.wait(60)
                     self.close_connection = True
                     return
-                status, headers, data = node.answer
+                if answer is DRIP:
+                    self.drip()
+                    return
+                status, headers, data = answer
                 data = data if isinstance(data, bytes) else json.dumps(data).encode()
                 self.send_response(status)
                 for name, value in {"Content-Length": str(len(data)), **headers}.items():
@@ -48,6 +57,15 @@ class Mean:
                 self.end_headers()
                 self.wfile.write(data)
                 self.close_connection = "Content-Length" in headers
+
+            def drip(self):
+                self.send_response(200)
+                self.send_header("Content-Length", "100000")
+                self.end_headers()
+                self.close_connection = True
+                with contextlib.suppress(OSError):
+                    while not node.go.wait(0.2):
+                        self.wfile.write(b" ")
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
@@ -92,7 +110,8 @@ def daemon(daemon_factory, workdir, anvil, mean, provider):
         "ai": {"providers": {each: {"url": provider.url, "secret": f"{each}-key"} for each in KEYS}, "ca_file": str(provider.authority)},
         "agents": {"chains": {CHAIN: {"rpc": [f"http://127.0.0.1:{anvil}/"]}, MEAN: {"rpc": [f"http://127.0.0.1:{mean.port}/v2/0123456789abcdef0123"]},
                               INWARD: {"rpc": [f"http://{name}:{mean.port}/"]}, CLOUD: {"rpc": ["http://169.254.169.254/latest/meta-data"]},
-                              NAMED: {"rpc": [f"http://localhost:{mean.port}/"]}}}}))
+                              NAMED: {"rpc": [f"http://localhost:{mean.port}/"]},
+                              SECOND: {"rpc": [f"http://127.0.0.1:{mean.port}/v2/first", f"http://127.0.0.1:{anvil}/"]}}}}))
     it = daemon_factory("chain", arguments=["--config", str(config)]).start()
     for each, key in KEYS.items():
         assert it.client().send_json("PUT", f"/v1/secrets/{each}-key", {"value": key}).status in (200, 201)
@@ -135,16 +154,68 @@ LIES = {
 }
 
 
+def ask_all(agent, mean, answers):
+    mean.answer = answers
+    return agent.run(f"""
+      const seen = {{}};
+      for (const what of {json.dumps(list(answers))}) seen[what] = await attempt(sdk.queryChain("{MEAN}", "eth_getCode", [what]));
+      return seen""")
+
+
 def test_a_node_that_lies_is_not_believed(agent, mean):
-    seen = {}
-    for what, answer in LIES.items():
-        mean.answer = answer
-        seen[what] = agent.run(f'return await attempt(sdk.getBlockNumber("{MEAN}"))')
+    seen = ask_all(agent, mean, LIES)
     assert {what: got for what, got in seen.items() if got.get("status") not in (400, 500)} == {}
     assert all("0123456789abcdef" not in json.dumps(got) for got in seen.values())
     assert all(path.startswith("/v2/") and method == "POST" for method, path, *_ in mean.seen), "a redirect was followed"
     mean.answer = (200, {}, FRAMED)
     assert agent.run(f'return await sdk.getBlockNumber("{MEAN}")') == "0x1"
+
+
+def error(**more):
+    return 200, {}, {"jsonrpc": "2.0", "id": 1, "error": {"message": "no", "code": -32000, **more}}
+
+
+# No result can be read from them, and what can be read of an error is the node's and nobody else's: 400, not our own 403, 501 and 429.
+HOSTILE = {
+    "deep": ((200, {}, b'{"jsonrpc": "2.0", "id": 1, "result": ' + b"[" * 500_000), 500),
+    "deep and closed": ((200, {}, b'{"jsonrpc": "2.0", "id": 1, "result": ' + b"[" * 5000 + b"]" * 5000 + b"}"), 500),
+    "huge": ((200, {}, b'{"jsonrpc": "2.0", "id": 1, "result": "' + b"x" * (17 << 20) + b'"}'), 500),
+    "a thousand times its size": ((200, {}, b'{"jsonrpc": "2.0", "id": 1, "result": [' + b"0," * (7 << 20) + b"0]}"), 500),
+    "an id that is a text": ((200, {}, {**FRAMED, "id": "1"}), 500),
+    "an id that is no whole number": ((200, {}, {**FRAMED, "id": 1.5}), 500),
+    "an id beyond 64 bits": ((200, {}, b'{"jsonrpc": "2.0", "id": 18446744073709551617, "result": "0x1"}'), 500),
+    "no UTF-8": ((200, {}, b'{"jsonrpc": "2.0", "id": 1, "result": "\xff"}'), 500),
+    "a surrogate": ((200, {}, b'{"jsonrpc": "2.0", "id": 1, "result": "\\ud800"}'), 500),
+    "two documents": ((200, {}, json.dumps(FRAMED).encode() * 2), 500),
+    "an error that is a text": ((200, {}, {"jsonrpc": "2.0", "id": 1, "error": "no"}), 400),
+    "an error that is a list": ((200, {}, {"jsonrpc": "2.0", "id": 1, "error": [1, 2]}), 400),
+    "a code beyond 64 bits": ((200, {}, b'{"jsonrpc": "2.0", "id": 1, "error": {"code": 1e400, "message": "no"}}'), 400, 500),
+    "a message that is none": (error(message={"a": 1}), 400),
+    "a message with a NUL": (error(message="a\0b"), 400, 500),
+    "a long message": (error(message="x" * 100_000), 400),
+    "our code for a method": (error(code=-32601), 400),
+    "our code for what is missing": (error(code=-32004), 400),
+    "our code for too much": (error(code=-32005), 400),
+    "a person's no": (error(code=4001, message="Transaction rejected by user"), 400),
+}
+
+
+def test_answers_made_to_hurt(install, mean):
+    """And the daemon is as well as before."""
+    it = started(install, "hurt", chains=[MEAN])
+    seen = ask_all(it, mean, {what: answer for what, (answer, *_) in HOSTILE.items()})
+    assert {what: got for what, got in seen.items() if got.get("status") not in HOSTILE[what][1:]} == {}
+    assert {what for what, got in seen.items() if got["status"] == 400 and not got["message"].startswith("RPC Error: ")} == set()
+    mean.answer = (200, {}, FRAMED)
+    assert it.run(f'return await sdk.getBlockNumber("{MEAN}")') == "0x1"
+
+
+def test_a_slow_node_leaves_time_to_the_next(install, mean):
+    """The SDK gives up after 30 s."""
+    it = started(install, "waits", chains=[SECOND])
+    mean.answer, mean.seen = DRIP, []
+    assert int(it.run(f'return await sdk.getBlockNumber("{SECOND}")'), 16) >= 0
+    assert [path for _, path, *_ in mean.seen] == ["/v2/first"]
 
 
 def test_a_node_learns_nothing_about_the_agent(agent, mean):

@@ -177,6 +177,7 @@ def test_terminal_over_a_websocket(ask, api, daemon, tenant):
     socket = Socket(daemon, path)
     assert socket.status == 101
     assert socket.control()["type"] == "session_id" and socket.control() == {"type": "ready"}
+    read_text(socket, "$ ")  # test_terminal.PROMPT says why
     for message in ({"type": "pong"}, {"type": "resize", "data": {"cols": 91, "rows": 33}}, {"type": "input", "data": "stty size; echo \u00f6$((6*7))\n"}):
         socket.send(TEXT, json.dumps(message))
     shown = read_text(socket, "\u00f642")

@@ -22,6 +22,7 @@ import paddock
 from agents_kit import modules, pack  # noqa: F401
 from clitool import Cli
 from spend_kit import ETHER, Anvil, Bank
+from test_dashboard import cookie_of, page, sign_in
 from test_events import Stream
 from test_mcp import Mcp
 from test_openapi import DOCUMENT, check
@@ -207,7 +208,7 @@ def test_speed_up_and_cancel_what_was_sent(document, bank, pending, api, cli, an
 
 def test_two_keys_must_agree(document, bank, pending, api, daemon):
     """M of N: one key counts once, and nothing is signed before the second."""
-    made = api.post("/v1/keys", {"name": "second", "tenant": "default", "role": "user"})
+    made = api.post("/v1/keys", {"name": "second, and third (k_admin)", "tenant": "default", "role": "user"})
     assert made.status == 201, made
     second = paddock.Client(daemon, made.json()["key"])
     bank.allow(allow_dangerous=True, approvers=2)
@@ -223,7 +224,8 @@ def test_two_keys_must_agree(document, bank, pending, api, daemon):
         assert bank.get(tx["id"])["state"] == "pending"
         assert second.post(path, body).status == 200
         done = bank.until_state(tx["id"], "confirmed", "final")
-        assert done["card"]["approvers"] == {"needed": 2, "have": 2} and made.json()["id"] in done["decided_by"]
+        assert done["card"]["approvers"] == {"needed": 2, "have": 2}, "a name with a comma is one name"
+        assert made.json()["id"] in done["decided_by"]
     finally:
         bank.allow(allow_dangerous=True)
         api.delete(f"/v1/keys/{made.json()['id']}")
@@ -323,6 +325,43 @@ def test_others_see_and_decide_nothing(bank, pending, api, stranger, daemon):
         refused = inside.send_json(method, where, body) if body is not None else inside.get(where)
         assert (refused.status, refused.json()["error"]["code"]) == (403, "forbidden"), where
     assert bank.get(tx["id"])["state"] == "pending"
+
+
+FORGED = {
+    "another site": {"Origin": "https://evil.example"}, "a sandbox of the browser": {"Origin": "null"}, "another port": {"Origin": "http://127.0.0.1:1"},
+    "a form of another site": {"Origin": "https://evil.example", "Sec-Fetch-Site": "cross-site", "Content-Type": "application/x-www-form-urlencoded"},
+    "as text": {"Origin": "https://evil.example", "Content-Type": "text/plain"}, "no origin": {"Origin": None},
+    "no origin, as text": {"Origin": None, "Content-Type": "text/plain", "Sec-Fetch-Site": None}, "our origin by a link": {"Sec-Fetch-Site": "none"},
+    "same site only": {"Sec-Fetch-Site": "same-site"}, "no header of ours": {"X-Paddock-Dashboard": None}, "a name that leads here": {"Host": "evil.example"},
+    "a name that leads here, and says so": {"Host": "evil.example", "Origin": "http://evil.example"},
+}
+
+
+def test_no_other_page_decides_with_the_session(bank, pending, daemon, api):
+    """The browser would send the cookie along. The same requests of our own page are taken: that is the control."""
+    tx, guest = pending(2050), paddock.Client(daemon)
+    cookie = cookie_of(sign_in(guest, daemon.key))
+    paths = {f"/v1/transactions/{tx['id']}/{verb}": body for verb, body in
+             (("approve", {"digest": tx["digest"]}), ("reject", {}), ("cancel", {}), ("speed-up", {}), ("wallet", {"rejected": True}))}
+    paths |= {"/v1/wallets/connect": {}, "/v1/agents": {"manifest": agents_kit.manifest(), "consent": True, "name": "forged"},
+              f"{bank.agent.path}/stop": {}}
+
+    def send(method, path, body, **change):
+        headers = page(daemon, Cookie=cookie, **{"Content-Type": "application/json", **change})
+        return guest.request(method, path, json.dumps(body).encode(), {name: value for name, value in headers.items() if value is not None})
+
+    for what, change in FORGED.items():
+        for path, body in paths.items():
+            assert send("POST", path, body, **change).status in ((401, 403) if "Host" in change else (403,)), (what, path)
+        for path, body in ((f"{bank.agent.path}/limits", {"paused": True}), ("/v1/signer", {"paused": True})):
+            assert send("PUT", path, body, **change).status in (401, 403), (what, path)
+    assert bank.get(tx["id"])["state"] == "pending" and not api.get("/v1/signer").json()["paused"] and bank.agent.get()["status"] == "running"
+    # A body that a form can send is no JSON, whoever sends it.
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"):
+        refused = send("POST", f"/v1/transactions/{tx['id']}/approve", {"digest": tx["digest"]}, **{"Content-Type": kind})
+        assert refused.status in (400, 415), (kind, refused)
+    done = send("POST", f"/v1/transactions/{tx['id']}/reject", {"note": "by the page"})
+    assert (done.status, done.json()["state"]) == (200, "rejected")
 
 
 def test_limits_only_get_stricter(document, bank, api):
@@ -612,6 +651,10 @@ def test_mcp_the_user_decides(daemon, bank, pending, stranger):
     assert done["structuredContent"]["transactions"][0]["state"] == "rejected"
 
 
+def next_message(stream):
+    return json.loads(next(line for line in iter(stream.readline, b"") if line.startswith(b"data: {"))[6:])
+
+
 @pytest.mark.parametrize("answer, state", [({"action": "accept", "content": {"decision": "reject"}}, "rejected"), ({"action": "decline"}, "pending"),
                                            ({"action": "accept", "content": {"decision": "approve"}}, "approved")])
 def test_mcp_the_user_decides_in_the_older_era(daemon, bank, pending, answer, state):
@@ -621,15 +664,12 @@ def test_mcp_the_user_decides_in_the_older_era(daemon, bank, pending, answer, st
     arguments = {"action": "decide", "transaction": tx["id"]}
     connection, stream = mcp.open(body=mcp.request("tools/call", name="transactions", arguments=arguments))
     with contextlib.closing(connection):
-        def message():
-            return json.loads(next(line for line in iter(stream.readline, b"") if line.startswith(b"data: {"))[6:])
-
-        asked = message()
+        asked = next_message(stream)
         assert asked["method"] == "elicitation/create" and asked["params"]["message"] == bank.get(tx["id"])["card"]["text"]
         assert mcp.send({"jsonrpc": "2.0", "id": "paddock-0", "result": answer})[0] == 202, "of no question"
         assert bank.get(tx["id"])["state"] == "pending"
         assert mcp.send({"jsonrpc": "2.0", "id": asked["id"], "result": answer})[0] == 202
-        result = message()["result"]
+        result = next_message(stream)["result"]
     now = bank.get(tx["id"])["state"]
     assert bool(result.get("isError")) == (state == "pending"), result
     assert (now != "pending") if state == "approved" else (now == state)
@@ -642,6 +682,36 @@ def test_mcp_a_session_that_cannot_ask_decides_nothing(daemon, bank, pending):
     result = mcp.tool("transactions", action="decide", transaction=tx["id"])
     assert result["isError"] and "elicitation" in json.dumps(result) and bank.get(tx["id"])["state"] == "pending"
     mcp.send(method="DELETE")
+
+
+def test_mcp_an_answer_that_comes_too_late(daemon, bank, pending):
+    """The question was asked in time in both eras, and the request has expired when the user says yes."""
+    arguments, yes = {"action": "decide"}, {"action": "accept", "content": {"decision": "approve"}}
+    mcp, older = Mcp(daemon), Mcp(daemon)
+    older.begin("2025-11-25", capabilities={"elicitation": {}})
+    try:
+        for seconds in (5, 20, 60):
+            bank.allow(allow_dangerous=True, expiry_s=seconds)
+            arguments["transaction"] = pending(2047)["id"]
+            connection, stream = older.open(body=older.request("tools/call", name="transactions", arguments=arguments))
+            asked = call(mcp, ELICIT, arguments=arguments)["result"]
+            question = next_message(stream)
+            if asked.get("resultType") == "input_required" and question.get("method") == "elicitation/create":
+                break
+            connection.close()
+    finally:
+        bank.allow(allow_dangerous=True)
+    with contextlib.closing(connection):
+        bank.until_state(arguments["transaction"], "expired", timeout=120)
+        late = call(mcp, ELICIT, arguments=arguments, inputResponses={"decision": yes}, requestState=asked["requestState"])["result"]
+        assert late["isError"] and "expired" in json.dumps(late), late
+        assert older.send({"jsonrpc": "2.0", "id": question["id"], "result": yes})[0] == 202
+        late = next_message(stream)["result"]
+        assert late["isError"] and "expired" in json.dumps(late), late
+    again = call(mcp, ELICIT, arguments=arguments)["result"]
+    assert again["isError"] and "expired" in json.dumps(again), "and it is not asked about any more"
+    assert bank.get(arguments["transaction"])["state"] == "expired"
+    older.send(method="DELETE")
 
 
 def test_mcp_dangerous_ones_need_the_digits(daemon, bank, pending):
@@ -658,6 +728,76 @@ def test_mcp_dangerous_ones_need_the_digits(daemon, bank, pending):
     assert answer()["isError"] and answer(confirm="0000")["isError"] and bank.get(tx["id"])["state"] == "pending"
     assert not answer(confirm=CONTRACT[-4:]).get("isError")
     assert bank.get(tx["id"])["state"] != "pending"
+
+
+# ---- two tenants, each with an agent and a wallet
+
+
+@pytest.fixture
+def neighbour(daemon, api):
+    """Another tenant that has all of it, too: its client, and its bank."""
+    made = api.post("/v1/keys", {"tenant": "tx-neighbour", "role": "user", "create_tenant": True}).json()
+    client = paddock.Client(daemon, made["key"])
+    response = client.post("/v1/agents", {"manifest": agents_kit.manifest(), "consent": True, "name": "spender"})
+    assert response.status == 201, response
+    agent = agents_kit.Agent(client, response.json())
+    assert agent.upload(pack("index.js", "sdk.js", "run.js")).status == 202
+    agent.wait("stopped")
+    agent.do("start")
+    agent.until_logged("hello by the API")
+    yield client, Bank(daemon, agent, index=2)
+    paddock.until(lambda: client.delete(agent.path).status in (204, 404), "the agent is removed")
+    api.delete(f"/v1/keys/{made['id']}")
+
+
+def test_tenants_apart(daemon, api, bank, pending, neighbour):
+    """Whatever lists, tells or exports has what is the tenant's own, which is the control, and nothing else."""
+    client, own = neighbour
+    receiver, types = Receiver(), "transaction.pending,transaction.decided,transaction.changed"
+    hook = client.post("/v1/webhooks", {"url": receiver.url, "events": types.split(",")}).json()
+    stream = Stream(daemon, f"type={types}", key=client.key)
+    try:
+        others = pending(2060)
+        mine = own.send(2061, headers={"Prefer": "respond-async"}).result(60)["body"]["id"]
+        assert own.say(mine, "reject").status == 200
+        paddock.until(lambda: any('"rejected"' in e["data"] for e in list(stream.events)) and any(e["data"]["state"] == "rejected" for e in receiver.events()),
+                      "what became of it is told")
+        told = [json.loads(e["data"]) for e in list(stream.events)] + receiver.events()
+        assert {e["data"]["id"] for e in told} == {mine}, "events of others"
+    finally:
+        stream.close()
+        receiver.close()
+        client.delete(f"/v1/webhooks/{hook['id']}")
+    assert [one["id"] for one in client.get("/v1/transactions").json()["transactions"]] == [mine]
+    assert {mine, others["id"]} <= {one["id"] for one in api.get("/v1/transactions").json()["transactions"]}
+    rows = csv.DictReader(io.StringIO(client.get("/v1/transactions?format=csv").body.decode(), newline=""))
+    assert [row["id"] for row in rows] == [mine]
+    for query in (f"agent={bank.agent.id}", f"after={others['id']}", f"agent={bank.agent.id}&format=csv"):
+        assert others["id"] not in client.get(f"/v1/transactions?{query}").body.decode(), query
+    listed = call(Mcp(daemon, client.key), arguments={})["result"]["structuredContent"]["transactions"]
+    assert listed == []
+    assert [one["id"] for one in client.get("/v1/wallets").json()["wallets"]] == [own.wallet.id]
+    assert {own.wallet.id, bank.wallet.id} == {one["id"] for one in api.get("/v1/wallets").json()["wallets"]}
+    assert [one["id"] for one in client.get("/v1/agents").json()["agents"]] == [own.agent.id]
+    for wallet in (own.wallet.id, bank.wallet.id):
+        assert client.get(f"/v1/wallets/{wallet}/spending").status == 403, "of all tenants together"
+    path = bank.agent.path
+    for method, where, body in (("GET", path, None), ("DELETE", path, None), ("GET", f"{path}/logs", None), ("GET", f"{path}/limits", None),
+                                ("GET", f"{path}/spending", None), ("PUT", f"{path}/limits", {"paused": True}), ("POST", f"{path}/start", {}),
+                                ("POST", f"{path}/stop", {}), ("POST", f"{path}/restart", {}),
+                                ("POST", f"/v1/transactions/{others['id']}/approve", {"digest": others["digest"]}),
+                                ("POST", f"/v1/transactions/{others['id']}/reject", {}), ("GET", f"/v1/transactions/{others['id']}", None)):
+        answer = client.request(method, where) if body is None else client.send_json(method, where, body)
+        assert answer.status == 404, (method, where, answer)
+    assert client.request("PUT", f"{path}/code", pack("index.js")).status == 404
+    assert bank.agent.get()["status"] == "running" and bank.get(others["id"])["state"] == "pending"
+    # How much there is of others is not told either.
+    status = client.get("/v1/signer").json()
+    assert status["available"] and status["paused"] is False and status["wallets"] is status["pending"] is status["audit_seq"] is status["audit_hash"] is None
+    assert api.get("/v1/signer").json()["wallets"] == 2
+    assert client.get("/v1/chains").json()["chains"][0]["under_way"] == 0
+    for route in ("/v1/signer/audit", "/v1/wallets/sessions"):
+        assert client.get(route).status == 403, route
 
 
 # ---- last: nothing is signed any more

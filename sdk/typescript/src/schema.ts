@@ -779,7 +779,7 @@ export interface Chain {
   nodes: number;
   /** How many make a transaction confirmed. */
   confirmations: number;
-  /** Transactions that are followed. */
+  /** Transactions that are followed: of the key's tenant, or for administrators all of them. */
   under_way: number;
 }
 
@@ -920,7 +920,10 @@ export interface AiCost {
 }
 
 export interface SignerStatus {
-  /** Whether there is a signer that answers. If not, the other members are null. */
+  /**
+   * Whether there is a signer that answers. If not, the other members are null. All but `paused` are null
+   * for keys that are not an administrator's.
+   */
   available: boolean;
   paused: boolean | null;
   wallets: number | null;

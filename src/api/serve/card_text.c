@@ -30,6 +30,66 @@ static void add_address(struct buf *out, struct view a)
 	buf_puts(out, text);
 }
 
+/* The bytes of the character at the front that a terminal or a reader could be misled by; 0: none. */
+static size_t misleads(struct view v)
+{
+	const uint8_t a = (uint8_t)v.p[0], b = v.n > 1 ? (uint8_t)v.p[1] : 0,
+		      c = v.n > 2 ? (uint8_t)v.p[2] : 0;
+
+	if (a < 0x20 || a == 0x7f)
+		return 1;
+	if (a == 0xc2 && ((b >= 0x80 && b < 0xa0) || b == 0xad)) /* C1, soft hyphen */
+		return 2;
+	if (a == 0xd8 && b == 0x9c) /* U+061C */
+		return 2;
+	if (a == 0xe2 && b == 0x80 && ((c >= 0x8b && c <= 0x8f) || (c >= 0xa8 && c <= 0xae)))
+		return 3; /* zero width, directions, line and paragraph separators */
+	if (a == 0xe2 && b == 0x81 && c >= 0xa0 && c <= 0xaf)
+		return 3;
+	if (a == 0xe1 && b == 0xa0 && c == 0x8e)
+		return 3;
+	if (a == 0xef && ((b == 0xbb && c == 0xbf) || (b == 0xbf && c >= 0xb9 && c <= 0xbb)))
+		return 3;
+	if (a == 0xf3 && b == 0xa0 && v.n > 3) /* tags, which nothing shows */
+		return 4;
+	return 0;
+}
+
+/* On one line, and nothing in it that a terminal or a reader is misled by. */
+static void add_clean(struct buf *out, struct view text, bool quoted)
+{
+	for (struct view v = text; v.n;) {
+		const size_t n = misleads(v);
+		if (n)
+			buf_puts(out, v.p[0] == '\n' || v.p[0] == '\t' ? " " : "\xef\xbf\xbd");
+		else if (quoted && (v.p[0] == '"' || v.p[0] == '\\'))
+			buf_printf(out, "\\%c", v.p[0]);
+		else
+			buf_putc(out, v.p[0]);
+		v = view_skip(v, n ? n : 1);
+	}
+}
+
+/* A name that an administrator or the owner gave. */
+static void add_name(struct buf *out, struct view name)
+{
+	_cleanup_(buf_done) struct buf fixed = BUF_INIT(4 * QUOTE_MOST + 16);
+
+	(void)!text_utf8_fix(&fixed, view_head(name, MIN(name.n, (size_t)QUOTE_MOST)));
+	add_clean(out, buf_view(&fixed), false);
+}
+
+void card_quote(struct buf *out, struct view text, size_t most)
+{
+	_cleanup_(buf_done) struct buf fixed = BUF_INIT(4 * QUOTE_MOST + 16);
+	const bool cut = text.n > MIN(most, (size_t)QUOTE_MOST);
+
+	(void)!text_utf8_fix(&fixed, view_head(text, MIN(most, (size_t)QUOTE_MOST)));
+	buf_putc(out, '"');
+	add_clean(out, buf_view(&fixed), true);
+	buf_puts(out, cut ? "…\"" : "\"");
+}
+
 void card_amount(struct buf *out, struct view asset, struct view amount, uint32_t decimals,
 		 struct view symbol)
 {
@@ -46,10 +106,10 @@ void card_amount(struct buf *out, struct view asset, struct view amount, uint32_
 	buf_puts(out, text);
 	if (native) {
 		buf_putc(out, ' ');
-		buf_add(out, symbol.n ? symbol : VIEW("(native)"));
+		add_name(out, symbol.n ? symbol : VIEW("(native)"));
 	} else if (symbol.n && decimals) {
 		buf_putc(out, ' ');
-		buf_add(out, symbol);
+		add_name(out, symbol);
 		buf_puts(out, " (");
 		add_address(out, asset);
 		buf_putc(out, ')');
@@ -59,57 +119,12 @@ void card_amount(struct buf *out, struct view asset, struct view amount, uint32_
 	}
 }
 
-/* The bytes of the character at the front that a terminal or a reader could be misled by; 0: none. */
-static size_t misleads(struct view v)
-{
-	const uint8_t a = (uint8_t)v.p[0], b = v.n > 1 ? (uint8_t)v.p[1] : 0,
-		      c = v.n > 2 ? (uint8_t)v.p[2] : 0;
-
-	if (a < 0x20 || a == 0x7f)
-		return 1;
-	if (a == 0xc2 && b >= 0x80 && b < 0xa0) /* C1 */
-		return 2;
-	if (a == 0xd8 && b == 0x9c) /* U+061C */
-		return 2;
-	if (a == 0xe2 && b == 0x80 && ((c >= 0x8b && c <= 0x8f) || (c >= 0xa8 && c <= 0xae)))
-		return 3; /* zero width, directions, line and paragraph separators */
-	if (a == 0xe2 && b == 0x81 && c >= 0xa0 && c <= 0xaf)
-		return 3;
-	if (a == 0xef && b == 0xbb && c == 0xbf)
-		return 3;
-	return 0;
-}
-
-void card_quote(struct buf *out, struct view text, size_t most)
-{
-	_cleanup_(buf_done) struct buf fixed = BUF_INIT(4 * QUOTE_MOST + 16);
-	const bool cut = text.n > MIN(most, (size_t)QUOTE_MOST);
-
-	(void)!text_utf8_fix(&fixed, view_head(text, MIN(most, (size_t)QUOTE_MOST)));
-	buf_putc(out, '"');
-	for (struct view v = buf_view(&fixed); v.n;) {
-		const size_t n = misleads(v);
-		if (n) {
-			buf_puts(out, v.p[0] == '\n' || v.p[0] == '\t' ? " " : "\xef\xbf\xbd");
-		} else if (v.p[0] == '"' || v.p[0] == '\\') {
-			buf_putc(out, '\\');
-			buf_putc(out, v.p[0]);
-		} else {
-			buf_putc(out, v.p[0]);
-		}
-		v = view_skip(v, n ? n : 1);
-	}
-	buf_puts(out, cut ? "…\"" : "\"");
-}
-
 static void add_chain(struct buf *out, const struct core *c, uint64_t chain)
 {
 	const struct view name = card_chain_name(c, chain);
 
-	if (name.n)
-		buf_printf(out, "%.*s (eip155:%llu)", VIEW_ARG(name), (unsigned long long)chain);
-	else
-		buf_printf(out, "eip155:%llu", (unsigned long long)chain);
+	add_name(out, name);
+	buf_printf(out, name.n ? " (eip155:%llu)" : "eip155:%llu", (unsigned long long)chain);
 }
 
 static void add_effect(struct buf *out, const struct sgn_effect *f)
@@ -135,10 +150,7 @@ void card_sentence(struct buf *out, const struct core *c, const struct spend_vie
 	const struct sgn_item *i = v->item;
 
 	buf_puts(out, "Agent ");
-	if (v->agent_name && v->agent_name[0])
-		buf_puts(out, v->agent_name);
-	else
-		buf_add(out, i->agent);
+	add_name(out, v->agent_name && v->agent_name[0] ? view_of(v->agent_name) : i->agent);
 	buf_puts(out, " wants to ");
 	if (i->kind == SGN_REQUEST_KIND_MESSAGE)
 		buf_puts(out, "sign a message");
@@ -179,7 +191,7 @@ static void add_facts(struct buf *out, const struct spend_view *v)
 	const struct sgn_item *i = v->item;
 
 	head(out, "request");
-	buf_add(out, i->id);
+	add_name(out, i->id);
 	buf_printf(out, ", %s", spend_state_name(i->state));
 	if (i->state == SGN_STATE_PENDING) {
 		buf_puts(out, " until ");
@@ -188,16 +200,17 @@ static void add_facts(struct buf *out, const struct spend_view *v)
 	buf_putc(out, '\n');
 	if (i->approvers > 1) {
 		head(out, "approvers");
-		buf_printf(out, "%u are needed%s%.*s\n", i->approvers, i->decided_by.n ? "; so far " : "",
-			   VIEW_ARG(i->decided_by));
+		buf_printf(out, "%u are needed%s", i->approvers, i->decided_by.n ? "; so far " : "");
+		add_name(out, i->decided_by);
+		buf_putc(out, '\n');
 	} else if (i->decided_by.n) {
 		head(out, "decided");
-		buf_add(out, i->decided_by);
+		add_name(out, i->decided_by);
 		buf_putc(out, '\n');
 	}
 	if (i->wallet.n) {
 		head(out, "wallet");
-		buf_add(out, i->wallet);
+		add_name(out, i->wallet);
 		buf_putc(out, ' ');
 		add_address(out, i->from);
 		buf_putc(out, '\n');
@@ -317,7 +330,11 @@ static void add_limits(struct buf *out, const struct sgn_item *i)
 		const struct sgn_limit_line *l = &i->limits.items[k];
 		const struct view who = view_split(l->scope, ':', &(struct view){ 0 });
 		const bool fee = l->asset.n && (uint8_t)l->asset.p[0] == 0xff;
-		buf_printf(out, "  %.*s%s, %.*s: ", VIEW_ARG(who), fee ? " fees" : "", VIEW_ARG(l->window));
+		buf_puts(out, "  ");
+		add_name(out, who);
+		buf_puts(out, fee ? " fees, " : ", ");
+		add_name(out, l->window);
+		buf_puts(out, ": ");
 		card_amount(out, l->asset, l->before, l->decimals, l->symbol);
 		buf_puts(out, " -> ");
 		card_amount(out, l->asset, l->after, l->decimals, l->symbol);
@@ -334,21 +351,33 @@ static void add_checks(struct buf *out, const struct sgn_item *i)
 		buf_puts(out, "\nChecks\n");
 	for (size_t k = 0; k < i->trace.n; k++) {
 		const struct sgn_check *x = &i->trace.items[k];
-		buf_printf(out, "  %s %.*s: ", x->passed ? "ok  " : "FAIL", VIEW_ARG(x->name));
+		buf_puts(out, x->passed ? "  ok   " : "  FAIL ");
+		add_name(out, x->name);
+		buf_puts(out, ": ");
 		card_quote(out, x->text, QUOTE_MOST);
 		buf_putc(out, '\n');
 	}
 }
 
+/* As much as is quoted at once, up to the beginning of a character. */
+static size_t part_of(struct view v)
+{
+	size_t n = MIN(v.n, (size_t)QUOTE_MOST);
+
+	for (unsigned back = 0; n < v.n && back < 3 && ((uint8_t)v.p[n] & 0xc0) == 0x80; back++)
+		n--;
+	return n;
+}
+
 static void add_data(struct buf *out, const struct sgn_item *i)
 {
 	char hex[2 * DATA_SHOWN + 1];
-	struct view rest = i->tree;
+	struct view tree = i->tree;
 
-	if (rest.n)
+	if (tree.n)
 		buf_puts(out, "\nCall, as far as it is known\n");
-	while (rest.p && rest.n) {
-		struct view line = view_split(rest, '\n', &rest);
+	while (tree.p && tree.n) {
+		struct view line = view_split(tree, '\n', &tree);
 		size_t indent = 0;
 		while (indent < line.n && line.p[indent] == ' ')
 			indent++;
@@ -363,9 +392,15 @@ static void add_data(struct buf *out, const struct sgn_item *i)
 		buf_printf(out, "\nData, %zu bytes\n  0x%s%s\n", i->data.n, hex,
 			   i->data.n > DATA_SHOWN ? "…" : "");
 	} else {
-		buf_printf(out, "\nThe text to be signed, %zu bytes\n  ", i->data.n);
-		card_quote(out, i->data, QUOTE_MOST);
-		buf_putc(out, '\n');
+		/* All of it: what it means may be decided by its end. */
+		buf_printf(out, "\nThe text to be signed, %zu bytes\n", i->data.n);
+		for (struct view rest = i->data; rest.n;) {
+			const struct view part = view_head(rest, part_of(rest));
+			buf_puts(out, "  ");
+			card_quote(out, part, QUOTE_MOST);
+			buf_putc(out, '\n');
+			rest = view_skip(rest, part.n);
+		}
 	}
 }
 
@@ -388,8 +423,8 @@ static void add_fate(struct buf *out, const struct spend_view *v)
 	if (v->stuck)
 		buf_puts(out, "  It was sent long ago and is in no block: speed it up or cancel it.\n");
 	if (v->note && v->note[0]) {
-		head(out, "note");
-		buf_puts(out, v->note);
+		head(out, "note"); /* a node may have written it */
+		card_quote(out, view_of(v->note), QUOTE_MOST);
 		buf_putc(out, '\n');
 	}
 	if (i->deviation.n) {

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "fd.h"
 #include "native_gauge.h"
 #include "log.h"
@@ -223,9 +225,23 @@ static bool sweep(struct walls *w, bool (*known)(void *arg, const char *id), voi
 	return s.left;
 }
 
+#define FREEZE_TRY_MS 5
+#define FREEZE_TRIES  5 /* at least, also where the machine stood still for longer than it was to take */
+
+/* Programs that wait for PID 1's answer cannot be frozen, and a frozen PID 1 does not answer. Then they go on
+ * until PID 1 has answered and takes no more questions, and it is tried anew. */
 static int freeze(struct walls *w, const struct walls_box *b, bool on, int wait_ms)
 {
-	return cgroup_freeze(&of(w)->cgroups, b->id, on, wait_ms);
+	const struct cgroup_host *h = &of(w)->cgroups;
+	uint64_t until = clock_mono_ms() + (uint64_t)wait_ms;
+	int r = cgroup_freeze(h, b->id, on, FREEZE_TRY_MS);
+	for (int i = 0; r == -ETIMEDOUT && (i < FREEZE_TRIES || clock_mono_ms() < until); i++) {
+		int rest_ms = MIN(1 << MIN(i, 8), SECCOMP_REST_MS / 4);
+		(void)syscall(SYS_pidfd_send_signal, b->pidfd, SECCOMP_REST_SIGNAL, NULL, 0);
+		(void)ppoll(NULL, 0, &(struct timespec){ .tv_nsec = rest_ms * 1000000l }, NULL);
+		r = cgroup_freeze(h, b->id, true, 2 * FREEZE_TRY_MS * rest_ms);
+	}
+	return r;
 }
 
 static int limit(struct walls *w, const struct walls_box *b, const struct spec_limits *l)

@@ -158,6 +158,7 @@ async def terminal(world):
     send = world.main.pty.send_stdin
     await w(send(h.pid, b'echo "$((6*7)) $TERM $PWD"\n'))
     await world.until("its answer", lambda: b"42 xterm-256color /tmp" in text)
+    await world.until("its prompt", lambda: text.endswith(b"$ "))  # before it bash sets the size that it has read
     await w(world.main.pty.resize(h.pid, world.sdk.PtySize(rows=45, cols=123)))
     await w(send(h.pid, b"stty size\n"))
     await world.until("its new size", lambda: b"45 123" in text)

@@ -16,6 +16,7 @@ module.exports = [
       await until('its answer', () => text.includes('42 yes xterm-256color /dev/pts /tmp'));
       await main.pty.sendInput(h.pid, encode('stty size\n'));
       await until('its size', () => text.includes('24 80'));
+      await until('its prompt', () => text.endsWith('$ ')); // before it bash sets the size that it has read
       await main.pty.resize(h.pid, { cols: 123, rows: 45 });
       await main.pty.sendInput(h.pid, encode('stty size\n'));
       await until('its new size', () => text.includes('45 123'));

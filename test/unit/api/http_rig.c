@@ -270,7 +270,7 @@ void http_rig_stop(struct http_rig *r)
 
 void http_rig_wait(atomic_int *counter, int value)
 {
-	uint64_t until = clock_mono_ms() + 5000;
+	uint64_t until = clock_mono_ms() + 30000;
 	while (atomic_load(counter) != value && clock_mono_ms() < until)
 		poll(NULL, 0, 1);
 	assert_int_equal(atomic_load(counter), value);

@@ -1,6 +1,10 @@
 /*
  * Names and versions of catalogues, and how an index is signed.
  */
+/* OpenSSL has a type of the same name as one of our error codes. */
+#define ERR_STATE openssl_err_state
+#include <openssl/evp.h>
+#undef ERR_STATE
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -81,6 +85,58 @@ static void test_signatures(void **state)
 	rmdir(dir);
 }
 
+/* As OpenSSL alone sees it. */
+static bool fits_anyway(const uint8_t key[CATALOGUE_KEY], const char *text,
+			const uint8_t signature[CATALOGUE_SIGNATURE])
+{
+	EVP_PKEY *k = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, CATALOGUE_KEY);
+	EVP_MD_CTX *md = EVP_MD_CTX_new();
+	const bool fits = k && md && EVP_DigestVerifyInit(md, NULL, NULL, NULL, k) == 1 &&
+			  EVP_DigestVerify(md, signature, CATALOGUE_SIGNATURE, (const unsigned char *)text,
+					   strlen(text)) == 1;
+
+	EVP_MD_CTX_free(md);
+	EVP_PKEY_free(k);
+	return fits;
+}
+
+/* R = 1 and S = 0 fit every text whose hash, times the key, is the neutral element. */
+static void test_keys_of_small_order(void **state)
+{
+	static const char *const keys[] = {
+		"0000000000000000000000000000000000000000000000000000000000000000",
+		"0000000000000000000000000000000000000000000000000000000000000080",
+		"0100000000000000000000000000000000000000000000000000000000000000",
+		"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+		"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc85",
+		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa",
+		"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
+		"0100000000000000000000000000000000000000000000000000000000000080",
+	};
+	static const uint8_t signature[CATALOGUE_SIGNATURE] = { 1 };
+	unsigned forged = 0;
+
+	for (size_t i = 0; i < ELEMS(keys); i++) {
+		uint8_t key[CATALOGUE_KEY];
+		bool ever = false;
+		assert_true(catalogue_hex(view_of(keys[i]), key, sizeof(key)));
+		for (unsigned n = 0; n < 256; n++) {
+			char text[16];
+			snprintf(text, sizeof(text), "text %u", n);
+			ever |= fits_anyway(key, text, signature);
+			assert_false(catalogue_verify(key, view_of(text), signature));
+		}
+		forged += ever;
+	}
+	assert_true(forged >= 12); /* the control: without our own look these are forgeries */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -88,6 +144,7 @@ int main(void)
 		cmocka_unit_test(test_versions),
 		cmocka_unit_test(test_newest),
 		cmocka_unit_test(test_signatures),
+		cmocka_unit_test(test_keys_of_small_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

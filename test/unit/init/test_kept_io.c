@@ -406,7 +406,7 @@ static unsigned running(const char *mark)
 
 static void wait_running(const char *mark, unsigned want)
 {
-	uint64_t until = clock_mono_ms() + 5000;
+	uint64_t until = clock_mono_ms() + 30000;
 	while (running(mark) != want) {
 		if (clock_mono_ms() > until)
 			fail_msg("%u of '%s' are running, not %u", running(mark), mark, want);
@@ -420,7 +420,7 @@ static void wait_tree(const char *tag, int want)
 	const struct wire_signal s = { .tag = view_of(tag),
 				       .signo = SIGCONT,
 				       .scope = WIRE_SIGNAL_SCOPE_TREE };
-	uint64_t until = clock_mono_ms() + 5000;
+	uint64_t until = clock_mono_ms() + 30000;
 	int n;
 
 	while ((n = kept_signal(&s)) != want) {
@@ -437,8 +437,8 @@ static void test_signal_scopes(void **state)
 	/* In the group; in another group of the session; in a session of its own. */
 	uint32_t pid =
 		kept_start_alone((struct run){ .argv = ARGV("bash", "-c",
-							    "sleep 9201 & set -m; sleep 9202 & set +m; "
-							    "setsid sleep 9203 & trap : TERM; while :; do "
+							    "trap : TERM; sleep 9201 & set -m; sleep 9202 & "
+							    "set +m; setsid sleep 9203 & while :; do "
 							    "read x; done"),
 					       .open_stdin = true,
 					       .tag = "scopes" });

@@ -2442,7 +2442,7 @@ class Chain:
     nodes: int
     #: How many make a transaction confirmed.
     confirmations: int
-    #: Transactions that are followed.
+    #: Transactions that are followed: of the key's tenant, or for administrators all of them.
     under_way: int
 
     @classmethod
@@ -2465,7 +2465,8 @@ class Chain:
 class SignerStatus:
     """`SignerStatus` of the API."""
 
-    #: Whether there is a signer that answers. If not, the other members are null.
+    #: Whether there is a signer that answers. If not, the other members are null. All but `paused` are null
+    #: for keys that are not an administrator's.
     available: bool
     paused: Optional[bool]
     wallets: Optional[int]

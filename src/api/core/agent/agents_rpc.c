@@ -30,6 +30,7 @@ struct slot {
 		int64_t code;
 		struct view message;
 		const struct json *data;
+		bool nodes; /* in the words of a node, which may use our own codes */
 	} outcome;
 };
 
@@ -121,7 +122,8 @@ static void answer_plain(struct agent_rpc *r, const struct slot *one)
 		else
 			r->done(r, 500, VIEW_NONE, "the node's answer is too large", 0);
 	} else {
-		int status = c->code == ETHRPC_E_METHOD        ? 403
+		int status = c->nodes                          ? 400
+			     : c->code == ETHRPC_E_METHOD      ? 403
 			     : c->code == ETHRPC_E_UNSUPPORTED ? 501
 			     : c->code == ETHRPC_E_LIMIT       ? 500
 							       : 400;
@@ -429,6 +431,7 @@ static void on_answer(struct chain_call *k, char *body, size_t n, const struct e
 		t->outcome = (struct rpc_outcome){ .result = r->result,
 						   .code = r->code,
 						   .message = r->message,
+						   .nodes = true,
 						   .data = r->error ? json_get(r->error, "data") : NULL };
 		if (t->request.class == ETHRPC_FILTER_NEW && r->result)
 			note_filter(s, r->result);

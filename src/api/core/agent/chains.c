@@ -7,13 +7,15 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
+#include "clock.h"
 #include "core_state.h"
 #include "fd.h"
 #include "http1.h"
 #include "http1_response.h"
 #include "poison.h"
 
-#define CALL_MS  20000
+#define CALL_MS  20000 /* for all nodes together */
+#define ONE_MS   6000  /* for a node, while there is another one */
 #define IDLE_MS  30000
 #define IDLE_MAX 64
 #define HEADERS  64
@@ -41,6 +43,7 @@ struct chain_conn {
 
 static void try_next(struct chain_call *k, const struct err *why);
 static void begin(struct chain_call *k, bool fresh);
+static void on_call_time(struct loop_timer *t);
 
 /* ---- turns ---- */
 
@@ -439,15 +442,42 @@ static void begin(struct chain_call *k, bool fresh)
 		k->dialling = true;
 }
 
+/* A node that hangs leaves some time to those behind it. */
+static void give_time(struct chain_call *k)
+{
+	const uint64_t now = clock_mono_ms(), left = k->until_ms > now ? k->until_ms - now : 0;
+
+	loop_timer_start(k->core->loop, &k->timer, k->at + 1 < k->n ? MIN(left / 2, (uint64_t)ONE_MS) : left,
+			 on_call_time);
+}
+
 static void try_next(struct chain_call *k, const struct err *why)
 {
 	struct err e = *why;
 
 	leave(k);
-	if (++k->at < k->n && !k->core->stopping)
+	if (++k->at < k->n && !k->core->stopping) {
+		give_time(k);
 		begin(k, false);
-	else
+	} else {
 		fail_call(k, &e);
+	}
+}
+
+/* What comes still belongs to this request, so nobody else may have the connection. */
+static void drop_conn(struct chain_call *k)
+{
+	struct chain_conn *n = TAKE_PTR(k->conn);
+
+	if (k->dialling)
+		carrier_cancel(&k->dial);
+	k->dialling = false;
+	if (!n || n->over)
+		return;
+	n->over = true;
+	loop_timer_stop(&n->timer);
+	loop_io_close(&n->io);
+	loop_defer(n->core->loop, &n->freeing, run_free);
 }
 
 static void on_call_time(struct loop_timer *t)
@@ -455,9 +485,9 @@ static void on_call_time(struct loop_timer *t)
 	struct chain_call *k = CONTAINER(t, struct chain_call, timer);
 	struct err e = { 0 };
 
-	chains_cancel(k);
+	drop_conn(k);
 	err_set(&e, ERR_TIMEOUT, "the node does not answer in time");
-	k->done(k, NULL, 0, &e);
+	try_next(k, &e);
 }
 
 void chains_post(struct core *c, struct chain_call *k)
@@ -465,8 +495,9 @@ void chains_post(struct core *c, struct chain_call *k)
 	k->core = c;
 	k->at = 0;
 	k->conn = NULL;
+	k->until_ms = clock_mono_ms() + CALL_MS;
 	list_init(&k->link);
-	loop_timer_start(c->loop, &k->timer, CALL_MS, on_call_time);
+	give_time(k);
 	if (is_waiting(&c->chains, &k->urls[0]))
 		list_append(&c->chains.waiting, &k->link);
 	else
@@ -479,19 +510,7 @@ void chains_cancel(struct chain_call *k)
 		return;
 	loop_timer_stop(&k->timer);
 	leave(k);
-	if (k->dialling)
-		carrier_cancel(&k->dial);
-	k->dialling = false;
-	if (k->conn) {
-		struct chain_conn *n = TAKE_PTR(k->conn);
-		/* What comes still belongs to this request, so nobody else may have it. */
-		if (!n->over) {
-			n->over = true;
-			loop_timer_stop(&n->timer);
-			loop_io_close(&n->io);
-			loop_defer(n->core->loop, &n->freeing, run_free);
-		}
-	}
+	drop_conn(k);
 }
 
 /* ---- life ---- */

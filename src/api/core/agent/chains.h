@@ -1,8 +1,8 @@
 /*
  * Requests to the nodes of chains, over HTTP/1.1 through paddock-ai, which dials. Connections are kept open
  * for the next request, and a node has at most CHAINS_CONNS of them: more requests wait for their turn. A
- * request that one node does not answer goes to the next one; a node that answers anything in JSON has
- * answered.
+ * request that one node does not answer, or not in time, goes to the next one; a node that answers anything
+ * in JSON has answered.
  */
 #pragma once
 
@@ -25,6 +25,7 @@ struct chain_call {
 	bool dialling, reused;
 	struct chain_conn *conn;
 	struct loop_timer timer;
+	uint64_t until_ms;
 	/* The body is gone when this returns, and may be changed until then. */
 	void (*done)(struct chain_call *k, char *body, size_t n, const struct err *e);
 };

@@ -10,6 +10,7 @@
 
 #include "clock.h"
 #include "core_state.h"
+#include "text.h"
 #include "log.h"
 #include "tx.h"
 #include "poison.h"
@@ -240,13 +241,26 @@ static void await_end(struct spend_entry *x)
 	loop_timer_start(x->core->loop, &x->timer, (uint64_t)MAX(left, (int64_t)0) + EXPIRED_MS, on_timer);
 }
 
+/* Nodes write such texts: whoever shows one shows one line. */
+void spend_note(struct spend_entry *x, const char *why)
+{
+	struct view all = view_head(view_of(why), sizeof(x->note) - 1);
+	const size_t n = text_utf8_prefix(all);
+
+	if (why == x->note)
+		return;
+	for (size_t i = 0; i < n; i++)
+		x->note[i] = (unsigned char)why[i] < ' ' || why[i] == 0x7f ? ' ' : why[i];
+	x->note[n] = '\0';
+}
+
 void spend_later(struct spend_entry *x, const char *why)
 {
 	const uint64_t pause = MIN((uint64_t)RETRY_MS << MIN(x->failures, 10u), (uint64_t)RETRY_MOST);
 
 	x->failures++;
 	x->busy = false;
-	snprintf(x->note, sizeof(x->note), "%s", why);
+	spend_note(x, why);
 	loop_timer_start(x->core->loop, &x->timer, pause, on_timer);
 }
 

@@ -279,8 +279,7 @@ static void on_polled(struct spend_call *k, const struct err *e)
 		if (!x || x->busy)
 			continue;
 		if (!good) {
-			snprintf(x->note, sizeof(x->note), "%s",
-				 e ? e->msg : "RPC Error: the node's answer makes no sense");
+			spend_note(x, e ? e->msg : "RPC Error: the node's answer makes no sense");
 			continue;
 		}
 		if (!loop_timer_active(&x->timer))

@@ -172,6 +172,13 @@ struct job *spend_audit_verify(struct core *c, const struct actor *a, job_done *
 		 : NULL;
 }
 
+static bool is_theirs(struct core *c, const struct actor *a, const struct spend_entry *x)
+{
+	const struct agent *of = a->role == STORE_ROLE_ADMIN ? NULL : spend_agent(c, view_of(x->agent));
+
+	return a->role == STORE_ROLE_ADMIN || (of && of->tenant == a->tenant);
+}
+
 int spend_chains(struct core *c, const struct actor *a, void (*each)(void *arg, const struct spend_chain *x),
 		 void *arg, struct err *e)
 {
@@ -189,7 +196,7 @@ int spend_chains(struct core *c, const struct actor *a, void (*each)(void *arg, 
 			if (!view_is(k->id, n->id))
 				continue;
 			LIST_EACH (f, &n->followed)
-				x.under_way++;
+				x.under_way += is_theirs(c, a, CONTAINER(f, struct spend_entry, following));
 			if (n->url) /* of a manifest: the chain's own health is that of its own nodes */
 				continue;
 			x.health = n->health;

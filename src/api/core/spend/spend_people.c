@@ -32,9 +32,11 @@ void *spend_op_new(struct core *c, size_t size, const struct actor *a, job_done 
 	op->arena = ARENA_INIT(MEMORY);
 	if (a)
 		op->actor = *a;
-	if (k && k->name[0])
+	if (k && k->name[0]) {
 		snprintf(op->by, sizeof(op->by), "%s (%s)", k->id, k->name);
-	else if (a)
+		for (char *p = op->by; (p = strchr(p, ','));)
+			*p = ';'; /* commas stand between those who approved */
+	} else if (a)
 		snprintf(op->by, sizeof(op->by), "%s", a->key);
 	list_append(&c->spends.ops, &op->link);
 	return op;

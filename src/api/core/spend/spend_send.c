@@ -57,7 +57,7 @@ static void withdraw(struct spend_entry *x, const char *why)
 	struct err e = { 0 };
 
 	x->refused = true;
-	snprintf(x->note, sizeof(x->note), "%s", why);
+	spend_note(x, why);
 	x->busy = true;
 	if (signer_call(x->core, &x->ask, SGN_SIGNER_TYPE_CANCEL, &sgn_cancel_msg, &m, &sgn_item_reply_msg,
 			on_withdrawn, &e) < 0)
@@ -191,7 +191,7 @@ static void on_checked(struct spend_call *k, const struct err *e)
 	}
 	x->resend = false;
 	if (x->state == SGN_STATE_SIGNED) {
-		snprintf(x->note, sizeof(x->note), "RPC Error: the nonce is used by another transaction");
+		spend_note(x, "RPC Error: the nonce is used by another transaction");
 		x->refused = true;
 		spend_report(x, &(struct sgn_report){ .state = SGN_STATE_FAILED,
 						      .note = VIEW("another transaction has its nonce") });

@@ -178,6 +178,7 @@ void spend_drive(struct spend_entry *x);
 void spend_step_over(struct spend_entry *x);
 /* Again after a while, longer with each failure in a row. */
 void spend_later(struct spend_entry *x, const char *why);
+void spend_note(struct spend_entry *x, const char *why); /* for people; without control characters */
 /* Asks the signer what it is, and learns it. */
 void spend_look(struct spend_entry *x);
 /* REPORT; what is learned moves it on. */

@@ -410,19 +410,23 @@ static void chains(struct request *r)
 
 /* ---- the signer ---- */
 
-static void put_status(struct json_out *o, const struct sgn_status_reply *s)
+/* How much there is of all tenants is for administrators. */
+static void put_status(struct json_out *o, const struct actor *a, const struct sgn_status_reply *s)
 {
 	json_out_object(o);
 	json_out_kbool(o, "available", s != NULL);
-	if (s) {
-		json_out_kbool(o, "paused", s->paused);
+	json_out_key(o, "paused");
+	if (s)
+		json_out_bool(o, s->paused);
+	else
+		json_out_null(o);
+	if (s && a->role == STORE_ROLE_ADMIN) {
 		json_out_ku64(o, "wallets", s->wallets);
 		json_out_ku64(o, "pending", s->pending);
 		json_out_ku64(o, "audit_seq", s->audit_seq);
 		card_put_hex(o, "audit_hash", s->audit_hash);
 	} else {
-		static const char *const keys[] = { "paused", "wallets", "pending", "audit_seq",
-						    "audit_hash" };
+		static const char *const keys[] = { "wallets", "pending", "audit_seq", "audit_hash" };
 		for (size_t i = 0; i < ELEMS(keys); i++)
 			json_out_kz(o, keys[i], NULL);
 	}
@@ -445,7 +449,7 @@ static void on_status(void *arg, const void *result, const struct err *e)
 	struct json_out *o = answer_result(r, e);
 	if (!o)
 		return;
-	put_status(o, result);
+	put_status(o, &r->actor, result);
 	answer_send(r, 200);
 }
 
@@ -458,7 +462,7 @@ static void signer(struct request *r)
 		answer_await(r, j, &e);
 		return;
 	}
-	put_status(answer_json(r), NULL);
+	put_status(answer_json(r), &r->actor, NULL);
 	answer_send(r, 200);
 }
 
