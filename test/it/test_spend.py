@@ -141,6 +141,23 @@ def test_json_rpc(bank, anvil):
     bank.allow()
 
 
+def test_fields_that_agents_may_not_set(bank):
+    """EIP-7702, blobs, access lists; nonce and fees where they would hold: refused on both ways, and nobody is asked."""
+    before = len(bank.list())
+    plain = {"from": bank.account, "to": FRIEND, "value": "0x3f2"}
+    by_rpc = [{"authorizationList": []}, {"authorizationList": [{"chainId": "0x7a69", "address": FRIEND, "nonce": "0x0"}]}, {"accessList": []}, {"blobs": []}, {"sidecars": []},
+              {"blobVersionedHashes": ["0x01" + "00" * 31]}, {"maxFeePerBlobGas": "0x1"}, {"type": "0x3"}, {"type": "0x4"}, {"type": "0x7f"}, {"from": FRIEND}, {"privateFor": []}]
+    by_route = [{"authorizationList": []}, {"accessList": []}, {"blobVersionedHashes": []}, {"maxFeePerGas": "1"}, {"maxPriorityFeePerGas": "1"}, {"gasPrice": "1"}, {"nonce": "1"},
+                {"type": "4"}, {"from": bank.account}]
+    got = bank.run(f"""const said = [];
+      for (const more of {json.dumps(by_rpc)}) said.push((await rpc({{ jsonrpc: '2.0', id: 1, method: 'eth_sendTransaction', params: [{{ ...{json.dumps(plain)}, ...more }}] }})).body.error?.message);
+      for (const more of {json.dumps(by_route)}) said.push((await fetch(env.ASSEGAI_API_PROXY + '/agent/request-transaction', {{ method: 'POST', headers,
+        body: JSON.stringify({{ chain: '{bank.chain}', to: '{FRIEND}', value: '1010', ...more }}) }})).status);
+      return said""")
+    assert all(got[:len(by_rpc)]) and got[len(by_rpc):] == [400] * len(by_route), got
+    assert len(bank.list()) == before
+
+
 def test_libraries_send_and_sign(daemon, agents, modules, bank):
     """ethers, viem and web3.js as they are published: a transaction and a message each, which a person approves meanwhile."""
     out = io.BytesIO()
@@ -530,8 +547,8 @@ def test_settle_what_failed(shaky, honest, other):
 
     before = shaky.counted()
     honest.instead = busy
-    wait = shaky.send(1231)
-    item = shaky.until_pending(1231)
+    wait = shaky.send(1291)
+    item = shaky.until_pending(1291)
     shaky.approve(item)
     shaky.until_state(item["id"], "signed")
     nonce = shaky.own("GET", id=item["id"]).nonce
@@ -539,7 +556,7 @@ def test_settle_what_failed(shaky, honest, other):
     honest.instead = None
     assert wait.result(60)["status"] == 500
     shaky.until_state(item["id"], "failed")
-    assert shaky.counted() == before + 1231
+    assert shaky.counted() == before + 1291
     shaky.settle(item["id"])
     assert shaky.counted() == before
     shaky.daemon.restart()
