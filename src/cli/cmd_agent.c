@@ -112,27 +112,44 @@ static int open_files(const struct files *f, struct source *ret, struct err *e)
 
 /* ---- what it asks for ---- */
 
+static void put_text(struct view text)
+{
+	_cleanup_(buf_done) struct buf clean = BUF_INIT(64u << 10);
+
+	show_clean(&clean, text);
+	fprintf(stderr, "%.*s", VIEW_ARG(buf_view(&clean)));
+}
+
 static void put_list(const char *title, const struct json *list, const char *none)
 {
 	fprintf(stderr, "  %-10s", title);
 	if (!list || list->n == 0)
 		fprintf(stderr, " %s", none);
-	for (size_t i = 0; list && list->type == JSON_ARRAY && i < list->n; i++)
-		fprintf(stderr, " %.*s", VIEW_ARG(list->items[i].text));
-	for (size_t i = 0; list && list->type == JSON_OBJECT && i < list->n; i++)
-		fprintf(stderr, " %.*s=%.*s", VIEW_ARG(list->members[i].key),
-			VIEW_ARG(list->members[i].value.text));
+	for (size_t i = 0; list && list->type == JSON_ARRAY && i < list->n; i++) {
+		fputc(' ', stderr);
+		put_text(list->items[i].text);
+	}
+	for (size_t i = 0; list && list->type == JSON_OBJECT && i < list->n; i++) {
+		fputc(' ', stderr);
+		put_text(list->members[i].key);
+		fputc('=', stderr);
+		put_text(list->members[i].value.text);
+	}
 	fputc('\n', stderr);
 }
 
-/* From the daemon's answer, which has checked every text: no control characters reach the terminal. */
+/* From the daemon's answer, which has checked every text; the daemon may be somebody else's. */
 static void show_asks(const struct json *m)
 {
+	static const char *const head[] = { "name", "version", "runtime", "entrypoint" };
+	static const char *const before[] = { "", " ", " (", ", " };
 	const struct json *p = json_get(m, "permissions");
 
-	fprintf(stderr, "%.*s %.*s (%.*s, %.*s) asks for:\n", VIEW_ARG(session_text(m, "name")),
-		VIEW_ARG(session_text(m, "version")), VIEW_ARG(session_text(m, "runtime")),
-		VIEW_ARG(session_text(m, "entrypoint")));
+	for (size_t i = 0; i < ELEMS(head); i++) {
+		fputs(before[i], stderr);
+		put_text(session_text(m, head[i]));
+	}
+	fputs(") asks for:\n", stderr);
 	put_list("chains", json_get(p, "chains"), "none");
 	put_list("nodes", json_get(p, "rpcs"), "those of the configuration");
 	put_list("models", json_get(p, "apis"), "none");
@@ -336,8 +353,11 @@ static int run_upgrade(struct cmd_ctx *ctx, const void *flags, size_t n _unused_
 		return -1;
 	const struct json *more = json_get(answer, "asks_more");
 	show_asks(json_get(answer, "manifest"));
-	for (size_t i = 0; more && more->type == JSON_ARRAY && i < more->n; i++)
-		fprintf(stderr, "  new        %.*s\n", VIEW_ARG(more->items[i].text));
+	for (size_t i = 0; more && more->type == JSON_ARRAY && i < more->n; i++) {
+		fputs("  new        ", stderr);
+		put_text(more->items[i].text);
+		fputc('\n', stderr);
+	}
 	if ((!more || more->type != JSON_ARRAY || more->n) && ask_consent(f->yes, "Upgrade", e) < 0)
 		return -1;
 	if (post_manifest(ctx, &s, id, buf_view(&files.manifest), NULL, true, &answer, e) < 0 ||
@@ -449,32 +469,37 @@ static const struct opt LOGS_OPTS[] = {
 };
 
 /* An agent's words: what could steer a terminal is quoted. */
+static void put_quoted(struct buf *out, struct view text)
+{
+	while (text.n) {
+		const size_t n = text.p[0] == '\t' ? 0 : show_steers(text);
+
+		for (size_t i = 0; i < n; i++)
+			buf_printf(out, "\\x%02x", (unsigned char)text.p[i]);
+		if (!n)
+			buf_putc(out, text.p[0]);
+		text = view_skip(text, n ? n : 1);
+	}
+}
+
 static int print_entry(const struct json *v, struct err *e)
 {
-	_cleanup_(buf_done) struct buf line = BUF_INIT(256u << 10);
-	struct view message = session_text(v, "message");
+	_cleanup_(buf_done) struct buf line = BUF_INIT(1u << 20), text = BUF_INIT(256u << 10);
 	const struct json *data = json_get(v, "data");
 
 	buf_printf(&line, "%.*s %-7.*s %-6.*s ", VIEW_ARG(session_text(v, "at")),
 		   VIEW_ARG(session_text(v, "level")), VIEW_ARG(session_text(v, "source")));
-	for (size_t i = 0; i < message.n; i++) {
-		unsigned char c = (unsigned char)message.p[i];
-		bool control = (c < ' ' && c != '\t') || c == 0x7f ||
-			       (c == 0xc2 && i + 1 < message.n && (unsigned char)message.p[i + 1] < 0xa0);
-		if (control)
-			buf_printf(&line, "\\x%02x", c);
-		else
-			buf_putc(&line, (char)c);
-	}
+	put_quoted(&line, session_text(v, "message"));
 	if (data && data->type != JSON_NULL) {
 		struct json_out o;
 		buf_putc(&line, ' ');
-		json_out_init(&o, &line);
+		json_out_init(&o, &text);
 		json_out_value(&o, data);
+		put_quoted(&line, buf_view(&text));
 	}
 	buf_putc(&line, '\n');
-	return line.bad ? err_set(e, ERR_TOO_LARGE, "the entry is too large")
-			: show_bytes(STDOUT_FILENO, buf_view(&line), e);
+	return line.bad || text.bad ? err_set(e, ERR_TOO_LARGE, "the entry is too large")
+				    : show_bytes(STDOUT_FILENO, buf_view(&line), e);
 }
 
 static int show_page(struct cmd_ctx *ctx, const char *agent, const struct logs_flags *f, bool first,

@@ -249,10 +249,7 @@ int show_list(const struct json *answer, const char *list, const char *const *ti
 	return show_table_print(&t, e);
 }
 
-/* How long the character is that a terminal would act on, or that turns the direction of what comes after it:
- * 0 for others.
- */
-static size_t steers(struct view v)
+size_t show_steers(struct view v)
 {
 	const unsigned char a = (unsigned char)v.p[0], b = v.n > 1 ? (unsigned char)v.p[1] : 0,
 			    c = v.n > 2 ? (unsigned char)v.p[2] : 0;
@@ -270,7 +267,7 @@ static size_t steers(struct view v)
 int show_clean(struct buf *out, struct view text)
 {
 	while (text.n) {
-		const size_t n = steers(text);
+		const size_t n = show_steers(text);
 
 		buf_putc(out, n ? '?' : text.p[0]);
 		text = view_skip(text, n ? n : 1);

@@ -45,6 +45,9 @@ bool show_age(struct buf *out, struct view time, int64_t now_ms);
 
 /* Indented by two, with a newline at its end. */
 int show_json(const struct json *j, struct err *e) _must_check_;
+/* The bytes of the character at the front, if a terminal would act on it or it turns the direction of text;
+ * else 0. */
+size_t show_steers(struct view v);
 /* Appends text with control characters, and those that turn its direction, replaced by '?'. */
 int show_clean(struct buf *out, struct view text);
 /* All bytes, or an error (nothing is said about a reader that went away). */

@@ -158,12 +158,12 @@ static const struct server_ops dns_ops = {
 	.policy = dns_policy, .may_ask = dns_may_ask, .is_own = dns_is_own, .told = dns_told, .say = dns_say
 };
 
-/* Too many fds in its queue would end the channel. */
+/* More fds in its queue would end the channel. Fewer only wait, for an api that is busy. */
 static bool can_pass(struct gate_box *b)
 {
 	const struct gate *g = gate_of(b);
 
-	return link_open(&g->api) && g->api.n_out_fds < LINK_FDS;
+	return link_open(&g->api) && g->api.n_out_fds < LINK_FDS_OUT;
 }
 
 static void pass(struct gate_box *b, int fd)

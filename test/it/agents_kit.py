@@ -51,7 +51,7 @@ class Agent:
     def upload(self, data):
         return self.api.request("PUT", f"{self.path}/code", data)
 
-    def wait(self, *statuses, timeout=60):
+    def wait(self, *statuses, timeout=180):
         def look():
             now = self.get()
             assert now["status"] != "failed" or "failed" in statuses, now

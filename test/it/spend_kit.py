@@ -49,7 +49,7 @@ class Anvil:
     def ask(self, method, *params):
         body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/", body, {"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             answer = json.load(response)
         assert "error" not in answer, answer
         return answer["result"]
@@ -71,7 +71,7 @@ class Anvil:
 
 class Front(http.server.ThreadingHTTPServer):
     """A node between the daemon and anvil. `change` gets the requests and the answers of a batch and may change the answers;
-    `instead` may answer without asking anvil; with `down` connections are closed."""
+    `instead` may answer without asking anvil, also with a status and bytes; with `down` connections are closed."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -100,17 +100,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if front.down:
             self.close_connection = True
             return
-        said = front.instead(asked) if front.instead else None
-        if said is not None:
+        said, status = front.instead(asked) if front.instead else None, 200
+        if isinstance(said, tuple):
+            status, said = said
+        elif said is not None:
             said = json.dumps(said).encode()
-        else:
+        if said is None:
             request = urllib.request.Request(f"http://127.0.0.1:{front.anvil.port}/", body, {"Content-Type": "application/json"})
-            with urllib.request.urlopen(request, timeout=20) as response:
+            with urllib.request.urlopen(request, timeout=60) as response:
                 said = response.read()
         if front.change:
             said = front.change(asked, json.loads(said))
             said = said if isinstance(said, bytes) else json.dumps(said).encode()
-        self.send_response(200)
+        self.send_response(status)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(said)))
         self.end_headers()
@@ -153,7 +155,7 @@ class Bank:
     # ---- the agent
 
     def run(self, script):
-        return Agent(self.daemon.client(), {"id": self.agent.id}).run(script)
+        return Agent(self.daemon.client(timeout=300), {"id": self.agent.id}).run(script)
 
     def start(self, script):
         """The same beside the test."""
@@ -190,9 +192,9 @@ class Bank:
         return response.json()
 
     def until_pending(self, value):
-        return paddock.until(lambda: next((t for t in self.list(state="pending") if int(t["value"]) == value), None), f"a request for {value} is pending", 30)
+        return paddock.until(lambda: next((t for t in self.list(state="pending") if int(t["value"]) == value), None), f"a request for {value} is pending", 120)
 
-    def until_state(self, id, *states, timeout=30):
+    def until_state(self, id, *states, timeout=120):
         return paddock.until(lambda: (lambda t: t if t["state"] in states else None)(self.get(id)), f"{id} is {' or '.join(states)}", timeout)
 
     def say(self, id, verb, **body):

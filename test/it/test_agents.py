@@ -385,7 +385,10 @@ def test_command_line(daemon, workdir):
     place = workdir / "an-agent"
     place.mkdir()
     (place / "assegai.json").write_text(json.dumps(manifest(name="Of the CLI", spending_limits={"daily": "1.0"})))
-    (place / "index.js").write_text("console.log('\\x1b[31mred'); setInterval(() => {}, 1000)")
+    (place / "index.js").write_text("""console.log('\\x1b[31mred\\u009b\\u202eX');
+      const headers = { "content-type": "application/json", "x-assegai-agent-id": process.env.ASSEGAI_AGENT_ID, "x-assegai-agent-token": process.env.ASSEGAI_AGENT_TOKEN };
+      fetch(process.env.ASSEGAI_API_PROXY + "/agent/log", { method: "POST", headers, body: JSON.stringify({ level: "info", message: "of data", data: { a: "\\u009b31m\\u202e\\u001b" } }) });
+      setInterval(() => {}, 1000)""")
     refused = cli(daemon, "install", str(place))
     assert refused.returncode == 1 and "--yes" in refused.stderr
     assert f"chains     {CHAIN}" in refused.stderr and "daily=1.0" in refused.stderr
@@ -393,8 +396,8 @@ def test_command_line(daemon, workdir):
     assert done.returncode == 0, done.stderr
     assert done.stdout == "of-the-cli\n"
     assert "running" in cli(daemon, "ls").stdout
-    shown = paddock.until(lambda: (lambda text: text if "red" in text else None)(cli(daemon, "logs", "of-the-cli", "--level", "info").stdout), "its output is shown")
-    assert "\x1b" not in shown and "\\x1b[31mred" in shown
+    shown = paddock.until(lambda: (lambda text: text if "red" in text and "of data" in text else None)(cli(daemon, "logs", "of-the-cli", "--level", "info").stdout), "its output is shown")
+    assert not set(shown) & set("\x1b\x9b\u202e") and "\\x1b[31mred\\xc2\\x9b\\xe2\\x80\\xaeX" in shown, "nothing of it steers a terminal"
     assert cli(daemon, "stop", "of-the-cli").returncode == 0
     assert json.loads(cli(daemon, "show", "of-the-cli").stdout)["status"] == "stopped"
     assert cli(daemon, "rm", "of-the-cli").returncode == 0

@@ -238,6 +238,8 @@ HOSTILE = {
     "a link out": ([link("a", "/etc/passwd")], "is a link that leads out"),
     "a link up": ([link("d/a", "../../x")], "is a link that leads out"),
     "a hard link out": ([link("a", "../x", tarfile.LNKTYPE)], "is a link that leads out"),
+    "a pipe": ([link("a", "", tarfile.FIFOTYPE)], "is neither a file"),
+    "a link to a device": ([link("a", "/dev/null", tarfile.LNKTYPE)], "is a link that leads out"),
     "a device": ([("null", tarfile.TarInfo("null"))], "is neither a file"),
     "a manifest that is a link": ([link("assegai.json", "index.js")], "is no file"),
     "two manifests": ([("assegai.json", "{}"), ("./assegai.json", "{}")], "is there twice"),
@@ -256,6 +258,21 @@ def test_hostile_archives_are_refused(site, tmp_path, what):
             info.type = tarfile.CHRTYPE
     path = archive(tmp_path / "bad.tar", entries)
     refused("install", str(path), "--yes", *at(site), says=says)
+
+
+def test_a_bomb_is_refused(site, tmp_path):
+    """A few kilobytes that become more than a gibibyte. It is read once, and never kept."""
+    info = tarfile.TarInfo("zeros")
+    info.size = 3 << 29
+    with (tmp_path / "bomb.tar.zst").open("wb") as out:
+        zstd = subprocess.Popen(["zstd", "-q", "-1", "-c"], stdin=subprocess.PIPE, stdout=out)
+        zstd.stdin.write(info.tobuf())
+        for _ in range(info.size >> 20):
+            zstd.stdin.write(bytes(1 << 20))
+        zstd.stdin.close()
+        assert zstd.wait() == 0
+    assert (tmp_path / "bomb.tar.zst").stat().st_size < 1 << 20
+    refused("install", str(tmp_path / "bomb.tar.zst"), "--yes", *at(site), says="when it is unpacked")
 
 
 def test_what_is_no_archive_is_refused(site, tmp_path):

@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import json
+import socket
 import subprocess
 import threading
 
@@ -13,7 +14,7 @@ from agents_kit import CHAIN, Agent, anvil, api, cli, install, modules, pack  # 
 from provider import CHUNKS, KEYS, Provider
 
 FILES = ("index.js", "sdk.js", "run.js")
-MEAN, INWARD, CLOUD, NAMED, SECOND = "eip155:666", "eip155:667", "eip155:668", "eip155:669", "eip155:670"
+MEAN, INWARD, CLOUD, NAMED, SECOND, OWN = "eip155:666", "eip155:667", "eip155:668", "eip155:669", "eip155:670", "eip155:671"
 FRAMED = {"jsonrpc": "2.0", "id": 1, "result": "0x1"}
 
 
@@ -86,6 +87,16 @@ def local_names():
             yield from (name for name in words[1:] if name != "localhost")
 
 
+def own_address():
+    """Of this machine, as others see it; the loopback's where it has no other."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("203.0.113.1", 9))
+        except OSError:
+            return "127.0.0.1"
+        return s.getsockname()[0]
+
+
 @pytest.fixture(scope="module")
 def mean():
     it = Mean()
@@ -111,7 +122,7 @@ def daemon(daemon_factory, workdir, anvil, mean, provider):
         "agents": {"chains": {CHAIN: {"rpc": [f"http://127.0.0.1:{anvil}/"]}, MEAN: {"rpc": [f"http://127.0.0.1:{mean.port}/v2/0123456789abcdef0123"]},
                               INWARD: {"rpc": [f"http://{name}:{mean.port}/"]}, CLOUD: {"rpc": ["http://169.254.169.254/latest/meta-data"]},
                               NAMED: {"rpc": [f"http://localhost:{mean.port}/"]},
-                              SECOND: {"rpc": [f"http://127.0.0.1:{mean.port}/v2/first", f"http://127.0.0.1:{anvil}/"]}}}}))
+                              OWN: {"rpc": [f"http://{own_address()}:9/"]}, SECOND: {"rpc": [f"http://127.0.0.1:{mean.port}/v2/first", f"http://127.0.0.1:{anvil}/"]}}}}))
     it = daemon_factory("chain", arguments=["--config", str(config)]).start()
     for each, key in KEYS.items():
         assert it.client().send_json("PUT", f"/v1/secrets/{each}-key", {"value": key}).status in (200, 201)
@@ -130,7 +141,7 @@ def started(install, name, **permissions):
 @pytest.fixture(scope="module")
 def agent(install):
     """All of these tests together ask less than thirty times."""
-    return started(install, "reads", chains=[CHAIN, MEAN, INWARD, CLOUD, NAMED], apis=["openai"])
+    return started(install, "reads", chains=[CHAIN, MEAN, INWARD, CLOUD, NAMED, OWN], apis=["openai"])
 
 
 # ---- nodes
@@ -246,6 +257,13 @@ def test_a_name_does_not_lead_to_this_machine(agent, mean):
     got = agent.run(f'return await attempt(sdk.getBlockNumber("{INWARD}"))')
     assert got["status"] == 500 and "this machine" in got["message"] and mean.seen == []
     assert agent.run(f'return await sdk.getBlockNumber("{NAMED}")') == "0x1"
+
+
+def test_an_address_of_this_machine_may_be_configured(agent):
+    """It is dialled, though nobody is there; only names are not believed."""
+    got = agent.run(f'return [await attempt(sdk.getBlockNumber("{OWN}")), await sdk.getBlockNumber("{CHAIN}")]')
+    assert got[0]["status"] == 500 and "Connection refused" in got[0]["message"], got
+    assert int(got[1], 16) >= 0
 
 
 def test_the_sdk_gives_up_and_the_daemon_goes_on(agent, mean):

@@ -2,7 +2,10 @@
 
 import datetime
 import json
+import os
+import signal
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -122,3 +125,77 @@ def test_a_crash_loop_is_held_back_over_a_restart(install, daemon):
     assert (then - entries[held][1]).total_seconds() >= 3.9
     paddock.until(lambda: it.api.request("POST", f"{it.path}/stop").status == 200, "it is stopped")
     assert it.get()["crashes"] == 0
+
+
+# ---- many at once
+
+# Opens connections, says so, waits until the daemon has stopped to answer (or not), then asks on each: what came back.
+CROWD = """
+const net = require("net"), sleep = (ms) => new Promise((r) => setTimeout(r, ms)), [count, port, hold] = [%d, %d, %d];
+const ask = `GET /health HTTP/1.1\\r\\nHost: x\\r\\nConnection: ${hold ? "keep-alive" : "close"}\\r\\n\\r\\n`;
+const open = () => new Promise((yes, no) => {
+  const s = net.connect(port, port === 8765 ? "host.docker.internal" : "127.0.0.1", () => { s.off("error", no); yes(s); });
+  s.once("error", no);
+});
+const answer = (s) => new Promise((yes) => {
+  let text = "";
+  s.on("error", (e) => yes([e.code, text]));
+  s.on("data", (d) => { text += d; if (hold && /[}]\\s*$/.test(text)) yes([+text.split(" ")[1], text.split("\\r\\n\\r\\n")[1]]); });
+  s.on("end", () => yes([+text.split(" ")[1], text.split("\\r\\n\\r\\n")[1]]));
+  s.write(ask);
+});
+const held = []; for (let i = 0; i < hold; i++) { held.push(await open()); await answer(held[i]); }
+const ends = await Promise.all([...Array(count)].map(open));
+if (!hold) for (;;) {
+  const probe = fetch("http://host.docker.internal:8765/health").then((r) => r.text(), () => {});
+  if (await Promise.race([probe, sleep(700).then(() => "away")]) === "away") break;
+}
+const got = await Promise.all(ends.map(answer));
+[...held, ...ends].forEach((s) => s.destroy());
+return got;
+"""
+
+
+def connections(box, port):
+    """Of a sandbox to the gate: how many there are, and in how many something waits to be read."""
+    rows = [line.split() for kind in ("tcp", "tcp6") for line in paddock.read(f"/proc/{box.pid1()}/net/{kind}").splitlines()[1:]]
+    waiting = [row[4].split(":")[1] for row in rows if row[1].endswith(f":{port:04X}") and row[3] == "01"]
+    return len(waiting), sum(int(n, 16) > 0 for n in waiting)
+
+
+@pytest.mark.parametrize("port", (15004, 8765))
+def test_while_the_api_is_busy_everybody_waits(agent, daemon, port):
+    """More connections than a channel between programs holds: each is served or told that there are too many, none is cut."""
+    agent.run("return 1")
+    box, pid = agent.box(), daemon.api_pid()
+    with ThreadPoolExecutor(1) as pool:
+        script = pool.submit(agent.run, CROWD % (400, port, 0))
+        paddock.until(lambda: connections(box, port)[0] >= 400, "the connections are open")
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            paddock.until(lambda: connections(box, port)[1] >= 400, "all have asked")
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        got = script.result(120)
+    assert {status for status, _ in got} <= {200, 429}, [x for x in got if x[0] not in (200, 429)][:3]
+    assert sum(status == 200 for status, _ in got) >= 128
+
+
+def test_one_too_many_is_told_so(agent):
+    """128 of one sandbox are served at once. More are told so, in the words of the API."""
+    got = agent.run(CROWD % (60, 15004, 128))
+    assert [(status, json.loads(text)) for status, text in got] == [(429, {"error": "too many connections at once: a sandbox has at most 128"})] * 60
+    assert agent.run("return (await fetch(env.ASSEGAI_API_PROXY + '/health')).status") == 200
+
+
+def test_a_limit_of_the_policy_is_told_too(install):
+    """What the gate refuses of an agent's connections to the daemon is an answer as well."""
+    it = install(pack(*FILES), name="limited", permissions={"chains": []})
+    it.wait("stopped")
+    it.do("start")
+    it.until_logged("hello by the API")
+    path = f"/v1/sandboxes/{it.get()['sandbox']}/egress"
+    assert it.api.send_json("PUT", path, {"default": "deny", "rules": [], "limits": {"connections_per_second": 1}}).status == 200
+    for port in (15004, 8765):
+        got = it.run(CROWD % (20, port, 1))
+        assert {status for status, _ in got} <= {200, 503} and got.count([503, "paddock: a limit of this sandbox is reached\n"]) >= 10, got

@@ -563,6 +563,28 @@ def test_settle_what_failed(shaky, honest, other):
     assert shaky.get(item["id"])["state"] == "failed" and shaky.counted() == before
 
 
+def test_words_of_a_node_are_one_line_of_the_card(shaky, honest):
+    """Its error is shown while the transaction cannot be sent: quoted, and without what steers a terminal."""
+    evil = "nope\n\n  DANGER    none\r\nDigest 0x00\x1b[2J\u009b\u202e" + "\u00e4" * 300
+
+    def refuse(asked):
+        if not any(r["method"] == "eth_sendRawTransaction" for r in asked):
+            return None
+        return [{"jsonrpc": "2.0", "id": 1, "result": "0x539"}, {"jsonrpc": "2.0", "id": 2, "error": {"code": -32000, "message": evil}}]
+
+    wait = shaky.send(1216)
+    item = shaky.until_pending(1216)
+    honest.instead = refuse
+    shaky.approve(item)
+    card = paddock.until(lambda: (lambda c: c if "nope" in (c["note"] or "") else None)(shaky.get(item["id"])["card"]), "the node's words are noted")
+    assert "nope    DANGER    none  Digest 0x00" in card["note"] and not set(card["note"]) & set("\n\r\x1b")
+    (line,) = [one for one in card["text"].split("\n") if "nope" in one]
+    assert line.startswith('  note      "') and line.endswith('"') and not set(card["text"]) & set("\r\x1b\x9b\u202e")
+    assert not [one for one in card["text"].split("\n") if one.startswith(("  DANGER    none", "Digest 0x00"))]
+    honest.instead = None
+    assert wait.result(120)["status"] == 200
+
+
 def test_stuck(shaky, honest, other):
     """It was sent, and blocks come without it: it is called stuck until it is in one."""
     def blind(asked, said):
@@ -700,6 +722,33 @@ def test_nothing_polls_when_nothing_is_under_way(bank, anvil, shaky, honest, oth
     seen = len(honest.calls)
     bank.done(1216)
     assert len(honest.calls) == seen
+
+
+REFUSALS = [{"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "batch requests are not supported"}}, (403, b"no batches on this plan"), (500, b'{"message": "oops"}')]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=("error", "status", "failure"))
+def test_a_node_without_batches_is_asked_singly(daemon, shaky, honest, other, refusal):
+    """Some nodes refuse them: each is tried once with one, and then no more."""
+    honest.instead = lambda asked: refusal if isinstance(asked, list) else None
+    before, seen, value = other.balance(FRIEND), len(honest.calls), 1250 + REFUSALS.index(refusal)
+    card, hash = shaky.done(value)
+    shaky.until_state(card["id"], "confirmed", "final")
+    assert other.receipt(hash)["status"] == "0x1" and other.balance(FRIEND) == before + value
+    assert card["card"]["simulation"]["method"] == "simulate_v1"
+    calls = honest.calls[seen:]
+    assert sum(len(c) > 1 for c in calls) == 1
+    singles = [c[0] for c in calls if len(c) == 1]
+    assert singles[0] == "eth_chainId"
+    before_sending = singles[:singles.index("eth_sendRawTransaction")]
+    assert before_sending[-1] == "eth_chainId"
+    # One that serves another chain meanwhile is not believed, and sent nothing.
+    honest.change = lambda asked, said: {**said, "result": "0x1"} if asked["method"] == "eth_chainId" else said
+    assert shaky.send(value).result(60)["status"] == 500
+    honest.change = honest.instead = None
+    other.ask("anvil_mine", "0x100")
+    shaky.until_state(card["id"], "final", timeout=60)
+    daemon.kill_api()  # which forgets it
 
 
 # ---- restarts

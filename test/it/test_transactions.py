@@ -5,6 +5,7 @@ import contextlib
 import csv
 import hashlib
 import hmac
+import http.client
 import io
 import json
 import os
@@ -50,7 +51,7 @@ def anvil(modules):  # noqa: F811
 @pytest.fixture(scope="module")
 def daemon(daemon_factory, workdir, anvil):
     config = workdir / "transactions.yaml"
-    config.write_text(json.dumps({"agents": {"chains": {CHAIN: {"name": "Anvil", "rpc": [f"http://127.0.0.1:{anvil.port}/"], "poll_ms": 100,
+    config.write_text(json.dumps({"listeners": [{"address": "127.0.0.1:0", "dialect": "rest", "anonymous": True}], "agents": {"chains": {CHAIN: {"name": "Anvil", "rpc": [f"http://127.0.0.1:{anvil.port}/"], "poll_ms": 100,
                                                                     "explorer": "https://explorer.example/"}}}}))
     it = daemon_factory("transactions", arguments=["--config", str(config)], environment=LOOPBACK).start()
     yield it
@@ -95,7 +96,7 @@ def pending(bank, api):
     made = []
 
     def make(value, **more):
-        got = bank.send(value, headers={"Prefer": "respond-async"}, **{"to": FRIEND, **more}).result(30)
+        got = bank.send(value, headers={"Prefer": "respond-async"}, **{"to": FRIEND, **more}).result(120)
         assert got["status"] == 202, got
         made.append(got["body"]["id"])
         return bank.get(made[-1])
@@ -263,6 +264,9 @@ def test_csv(bank, pending, api):
     assert row["reason"] == "'" + EVIL, "no formula"
     assert answer.body.endswith(b"\r\n") and answer.body.count(b"\"'=cmd") == 1
     assert "paddock-next" not in answer.headers
+    other = pending(2043, reason="\n@SUM(1+1)")
+    rows = csv.DictReader(io.StringIO(api.get("/v1/transactions?format=csv&state=pending").body.decode(), newline=""))
+    assert {row["id"]: row["reason"] for row in rows}[other["id"]] == "'\n@SUM(1+1)"
 
 
 def test_csv_that_is_cut_says_so(bank, pending, api):
@@ -325,6 +329,27 @@ def test_others_see_and_decide_nothing(bank, pending, api, stranger, daemon):
         refused = inside.send_json(method, where, body) if body is not None else inside.get(where)
         assert (refused.status, refused.json()["error"]["code"]) == (403, "forbidden"), where
     assert bank.get(tx["id"])["state"] == "pending"
+
+
+def test_who_has_no_key_decides_nothing(bank, pending, api):
+    """By a listener that asks for none: what is there can be seen, and nobody is known who could decide."""
+    tx, bodies = pending(2051), {"approve": "digest", "reject": None, "cancel": None, "speed-up": None}
+    keyless = api.get("/v1/dialects").json()["listeners"][1]["port"]
+
+    def send(method, path, body=None, **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", keyless, timeout=60)
+        with contextlib.closing(connection):
+            connection.request(method, path, json.dumps(body) if body is not None else None, {"Content-Type": "application/json", **headers})
+            return connection.getresponse().status
+
+    assert send("GET", f"/v1/transactions/{tx['id']}") == 200, "the control"
+    for verb, field in bodies.items():
+        assert send("POST", f"/v1/transactions/{tx['id']}/{verb}", {field: tx[field]} if field else {}) == 403, verb
+    assert send("POST", f"/v1/transactions/{tx['id']}/wallet", {"rejected": True}) == 403
+    assert send("PUT", "/v1/signer", {"paused": True}) == 403
+    for forged in ({"Origin": "https://evil.example"}, {"Origin": "null"}, {"Host": "evil.example"}):
+        assert send("GET", f"/v1/transactions/{tx['id']}", **forged) == 401, forged
+    assert bank.get(tx["id"])["state"] == "pending" and not api.get("/v1/signer").json()["paused"]
 
 
 FORGED = {
@@ -394,7 +419,7 @@ def test_limits_only_get_stricter(document, bank, api):
     assert api.get(path).json()["limits"][0]["per_transaction"] == str(ETHER)
     try:
         assert api.send_json("PUT", path, {"paused": True}).json()["paused"]
-        assert bank.send(1).result(30)["body"]["error"].startswith("Agent is paused")
+        assert bank.send(1).result(120)["body"]["error"].startswith("Agent is paused")
     finally:
         bank.allow(allow_dangerous=True)
 
@@ -812,7 +837,7 @@ def test_the_kill_switch(document, bank, pending, cli, api):
     assert stopped.json()["paused"] is True
     assert "PAUSED" in cli.ok("tx", "status")
     assert bank.say(tx["id"], "approve", digest=tx["digest"]).status == 403
-    assert bank.send(2022).result(30)["body"]["error"].startswith("Agent is paused")
+    assert bank.send(2022).result(120)["body"]["error"].startswith("Agent is paused")
     assert "paddock wallet resume" in cli.ok("tx", "pause", "--cancel-pending")
     assert bank.get(tx["id"])["state"] == "cancelled"
     bank.own("PAUSE", paused=False)

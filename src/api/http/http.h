@@ -44,6 +44,7 @@ struct http_exchange {
 	struct view peer;   /* the client's address, as text; may be empty */
 	struct view origin; /* of a connection that was adopted; else empty */
 	unsigned listener;  /* by which it came: the first one is 0; HTTP_ADOPTED */
+	bool crowded;       /* its origin has too many connections: whoever serves it says so */
 	const struct http_header *headers;
 	size_t n_headers;
 	int64_t content_length; /* -1: unknown (chunked or HTTP/2 without it); 0: no body */
@@ -126,8 +127,8 @@ struct http_config {
 struct http_server *http_server_new(struct loop *l, const struct http_config *c, struct err *e) _must_check_;
 /* Takes the listening socket (non-blocking); the exchanges that come by it know how many were before it. */
 int http_server_listen(struct http_server *s, int fd, struct err *e) _must_check_;
-/* A connection that somebody else has accepted (taken; closed where there are too many of them).
- * `origin` comes with its exchanges. */
+/* A connection that somebody else has accepted (taken). `origin` comes with its exchanges, of which those
+ * beyond HTTP_ORIGIN_CONNS connections are `crowded`. Closed where there are too many even of those. */
 void http_server_adopt(struct http_server *s, int fd, const char *origin);
 /* Accepts no more; what is open goes on. */
 void http_server_stop_listening(struct http_server *s);

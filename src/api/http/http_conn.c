@@ -97,6 +97,8 @@ static void shut(struct http_conn *c, bool reset)
 	loop_timer_stop(&c->timer);
 	http_transport_close(&c->t, reset);
 	s->stats.connections_open--;
+	s->n_adopted -= c->origin[0] && !c->crowded;
+	s->n_crowded -= c->crowded;
 	http_place_leave(c);
 	http_server_conn_gone(s);
 	if (!c->kicked)
@@ -192,7 +194,7 @@ static void name_peer(struct http_conn *c, const struct sockaddr *peer)
 }
 
 int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, const char *origin,
-		  unsigned listener)
+		  bool crowded, unsigned listener)
 {
 	struct http_conn *c = calloc(1, sizeof(*c));
 	if (!c) {
@@ -208,6 +210,9 @@ int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, co
 	list_init(&c->task.link);
 	list_append(&s->conns, &c->link);
 	s->stats.connections_open++;
+	c->crowded = crowded;
+	s->n_adopted += c->origin[0] && !crowded;
+	s->n_crowded += crowded;
 	http_conn_progress(c);
 	int r = http_place_enter(c, peer);
 	if (r == 0)

@@ -40,12 +40,13 @@ struct http_conn {
 	bool doomed;                 /* closed by the task */
 	char peer[INET6_ADDRSTRLEN]; /* "" where there is no address */
 	char origin[HTTP_ORIGIN];    /* "" unless it was adopted */
+	bool crowded;                /* http_exchange.crowded */
 	unsigned listener;           /* by which it came; HTTP_ADOPTED */
 };
 
 /* Takes the fd. origin: "" or whose it is, and then there is no TLS and no listener. */
 int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, const char *origin,
-		  unsigned listener) _must_check_;
+		  bool crowded, unsigned listener) _must_check_;
 /* Closes now, aborts what is going on, frees at the end of the batch. */
 void http_conn_close(struct http_conn *c);
 /* The same so that the peer sees a cut, not an end. */

@@ -73,7 +73,8 @@ static uint64_t h1_deadline(const struct http_h1 *h)
 	if (h1_queued(h))
 		return progress + l->stall_ms;
 	if (h->state == H1_HEAD)
-		return h->since_ms ? h->since_ms + l->head_ms : progress + l->idle_ms;
+		return h->since_ms ? h->since_ms + l->head_ms
+				   : progress + (h->c->crowded ? l->stall_ms : l->idle_ms);
 	if (h1_dialects_turn(h))
 		return 0;
 	if (h->state == H1_DRAIN)

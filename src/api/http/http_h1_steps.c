@@ -77,6 +77,7 @@ static void h1_fill_exchange(struct http_h1 *h)
 		       .peer = view_of(h->c->peer),
 		       .origin = view_of(h->c->origin),
 		       .listener = h->c->listener,
+		       .crowded = h->c->crowded,
 		       .headers = h->req.headers,
 		       .n_headers = h->req.n_headers,
 		       .content_length = h->req.content_length,
@@ -89,7 +90,7 @@ static void h1_fill_exchange(struct http_h1 *h)
 		.is_head = view_is(h->req.method, "HEAD"),
 	};
 	http_server_request_id(s, http_get_header(&h->i.x, "x-request-id"), h->i.x.request_id);
-	h->close = !h->req.keep_alive;
+	h->close = !h->req.keep_alive || h->c->crowded;
 	h->waits = h->req.expect_continue;
 	h->dropped = 0;
 	h->step = 0;

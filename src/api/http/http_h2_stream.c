@@ -404,6 +404,7 @@ static void stream_begin(struct http_h2_stream *st)
 	x->tls = st->h->c->t.tls != NULL;
 	x->peer = view_of(st->h->c->peer);
 	x->origin = view_of(st->h->c->origin);
+	x->crowded = st->h->c->crowded;
 	x->listener = st->h->c->listener;
 	x->version = 20;
 	x->arena = &st->arena;

@@ -23,7 +23,7 @@ struct http_party {
 	size_t held;
 };
 
-enum { OF_ADDRESS, OF_OWNER, OF_ORIGIN };
+enum { OF_ADDRESS, OF_OWNER, OF_ORIGIN, OF_CROWD };
 
 /* ---- parties ---- */
 
@@ -36,6 +36,14 @@ static struct http_key address_key(const struct sockaddr *peer)
 		k.part[1] = ((const struct sockaddr_in *)(const void *)peer)->sin_addr.s_addr;
 	else if (peer->sa_family == AF_INET6)
 		memcpy(k.part, &((const struct sockaddr_in6 *)(const void *)peer)->sin6_addr, 8);
+	return k;
+}
+
+static struct http_key origin_key(const char *origin, uint64_t kind)
+{
+	struct http_key k = { .kind = kind };
+
+	memcpy(k.part, origin, MIN(sizeof(k.part), strlen(origin)));
 	return k;
 }
 
@@ -123,10 +131,8 @@ int http_place_enter(struct http_conn *c, const struct sockaddr *peer)
 {
 	struct http_key k = address_key(peer);
 
-	if (c->origin[0]) { /* a box's: http_server_adopt counts them */
-		k = (struct http_key){ .kind = OF_ORIGIN };
-		memcpy(k.part, c->origin, MIN(sizeof(k.part), strlen(c->origin)));
-	}
+	if (c->origin[0]) /* a box's: http_server_adopt looks at their number */
+		k = origin_key(c->origin, c->crowded ? OF_CROWD : OF_ORIGIN);
 	struct http_party *p = find_or_make(c->server, &k);
 	if (!p)
 		return -ENOMEM;
@@ -187,6 +193,25 @@ bool http_place_can_make(const struct http_server *s)
 	return first_stranger(s) || first_idle(&s->known);
 }
 
+/* The strangers have not even their share: those with a key who do nothing make place first. */
+void http_place_make_any(struct http_server *s)
+{
+	struct http_conn *leaves = first_idle(&s->known);
+
+	if (!leaves)
+		leaves = first_stranger(s);
+	if (leaves)
+		http_conn_close(leaves);
+}
+
+unsigned http_place_of_origin(struct http_server *s, const char *origin)
+{
+	const struct http_key k = origin_key(origin, OF_ORIGIN);
+	const struct http_party *p = find(s, &k);
+
+	return p ? p->n : 0;
+}
+
 void http_place_make(struct http_server *s, const struct sockaddr *peer)
 {
 	const struct http_limits *l = &s->cfg.limits;
@@ -200,21 +225,17 @@ void http_place_make(struct http_server *s, const struct sockaddr *peer)
 		leaves = first_stranger(s);
 	else if (s->stats.connections_open < l->connections)
 		return;
-	/* The strangers have not even their share: those with a key who do nothing make place first. */
-	if (!leaves)
-		leaves = first_idle(&s->known);
-	if (!leaves)
-		leaves = first_stranger(s);
 	if (leaves)
 		http_conn_close(leaves);
+	else
+		http_place_make_any(s);
 }
 
 void http_place_known(struct http_conn *c, uint64_t party)
 {
 	const struct http_key k = { .kind = OF_OWNER, .part = { party } };
 
-	if (!c->seat.party || c->seat.party->key.kind == OF_ORIGIN ||
-	    memcmp(&c->seat.party->key, &k, sizeof(k)) == 0)
+	if (!c->seat.party || c->origin[0] || memcmp(&c->seat.party->key, &k, sizeof(k)) == 0)
 		return;
 	struct http_party *p = find_or_make(c->server, &k);
 	if (!p)

@@ -53,5 +53,8 @@ bool http_place_is_pressed(const struct http_conn *c);
 size_t http_place_high_water(const struct http_conn *c);
 /* Whether somebody can leave. */
 bool http_place_can_make(const struct http_server *s);
-/* Makes place for one more from there, where there is none. */
+/* The connections of an origin that are served. */
+unsigned http_place_of_origin(struct http_server *s, const char *origin);
+/* Makes place for one more: for anybody, and for one from there where there is none. */
+void http_place_make_any(struct http_server *s);
 void http_place_make(struct http_server *s, const struct sockaddr *peer);

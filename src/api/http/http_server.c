@@ -75,7 +75,7 @@ static bool accept_one(struct http_server *s, const struct listener *l)
 	}
 	http_place_make(s, (struct sockaddr *)&peer);
 	s->stats.connections_total++;
-	if (http_conn_new(s, fd, (struct sockaddr *)&peer, "", l->index) < 0) {
+	if (http_conn_new(s, fd, (struct sockaddr *)&peer, "", false, l->index) < 0) {
 		pause_accepting(s);
 		return false;
 	}
@@ -172,30 +172,25 @@ int http_server_listen(struct http_server *s, int fd, struct err *e)
 	return 0;
 }
 
-/* Those of one origin may not crowd out the others, nor all origins together those who come by themselves. */
-static bool has_too_many(const struct http_server *s, const char *origin)
-{
-	unsigned adopted = 0, same = 0;
-
-	LIST_EACH (it, &s->conns) {
-		const char *of = CONTAINER(it, struct http_conn, link)->origin;
-		adopted += of[0] != 0;
-		same += of[0] && strcmp(of, origin) == 0;
-	}
-	return same >= HTTP_ORIGIN_CONNS || adopted >= s->cfg.limits.connections / 2;
-}
-
+/* Those of one origin may not crowd out the others, nor all origins together those who come by themselves.
+ * Who is one too many hears it with the answer to its request; there may be fewer of those, and not for long.
+ */
 void http_server_adopt(struct http_server *s, int fd, const char *origin)
 {
 	struct sockaddr_storage nobody = { .ss_family = AF_UNSPEC };
+	bool crowded = http_place_of_origin(s, origin) >= HTTP_ORIGIN_CONNS ||
+		       s->n_adopted >= s->cfg.limits.connections / 2;
 
-	if (is_full(s) || has_too_many(s, origin) || fd_nonblock(fd, true) < 0) {
+	if ((is_full(s) && !http_place_can_make(s)) ||
+	    (crowded && s->n_crowded >= s->cfg.limits.connections / 4) || fd_nonblock(fd, true) < 0) {
 		fd_close(fd);
 		return;
 	}
+	if (is_full(s))
+		http_place_make_any(s);
 	tune(fd);
 	s->stats.connections_total++;
-	(void)!http_conn_new(s, fd, (struct sockaddr *)&nobody, origin, HTTP_ADOPTED);
+	(void)!http_conn_new(s, fd, (struct sockaddr *)&nobody, origin, crowded, HTTP_ADOPTED);
 }
 
 void http_server_stop_listening(struct http_server *s)

@@ -34,8 +34,9 @@ struct http_server {
 	struct list strangers, known; /* connections, the least useful first: see http_place.h */
 	struct list parties[256];
 	unsigned n_strangers;
-	size_t held, strangers_held; /* bytes */
-	char *scratch;               /* HTTP_SCRATCH bytes, made with the first HTTP/2 connection */
+	unsigned n_adopted, n_crowded; /* connections of boxes that are served, and that are told no */
+	size_t held, strangers_held;   /* bytes */
+	char *scratch;                 /* HTTP_SCRATCH bytes, made with the first HTTP/2 connection */
 
 	uint64_t date_s; /* the monotonic second for which `date` holds */
 	char date[HTTP1_DATE_SIZE];

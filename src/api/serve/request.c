@@ -339,6 +339,9 @@ static int admit(struct request *r, struct err *e)
 		    (t && (t->auth == ROUTE_OPEN ||
 			   (t->auth == ROUTE_SIGNED && http_get_query(r->x, "signature").p)));
 
+	if (r->x->crowded)
+		return err_set(e, ERR_RATE, "too many connections at once: a sandbox has at most %d",
+			       HTTP_ORIGIN_CONNS);
 	if (!open && identify(r, e) < 0)
 		return -1;
 	if (!open && r->actor.tenant)

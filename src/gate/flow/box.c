@@ -22,6 +22,7 @@ void box_init(struct gate_box *b, struct flows *all)
 	b->tcp.fd = b->steer = -1;
 	b->questions_left = QUESTIONS_MOST;
 	list_init(&b->flows);
+	list_init(&b->lingers);
 }
 
 void box_done(struct gate_box *b)

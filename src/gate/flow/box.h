@@ -20,8 +20,10 @@ struct gate_box {
 	int steer;
 	struct policy *policy; /* NULL: nothing is allowed */
 	bool synced;           /* it came on the api's present channel */
-	struct list flows;
+	struct list flows, lingers;
 	struct share share; /* of the connections */
+	unsigned n_over;    /* of these only wait to be told that they are too many */
+	unsigned n_lingers;
 	unsigned n_intercepts;
 	size_t collected; /* bodies that wait for their length */
 	uint64_t allowed, denied, bytes_out, bytes_in;

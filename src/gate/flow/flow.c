@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fd.h"
+#include "linger.h"
 #include "netns.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -66,9 +67,21 @@ void flow_end(struct flow *f, bool reset)
 	share_flows(&f->box->share, -1);
 	g->n--;
 	f->box->n_intercepts -= f->intercepted;
+	f->box->n_over -= f->over;
 	f->box->collected -= f->conn.collected;
 	f->conn.collected = 0;
 	loop_defer(g->loop, &f->freeing, run_free);
+}
+
+void flow_part(struct flow *f)
+{
+	struct gate_box *b = f->box;
+
+	if (f->state == FLOW_OVER)
+		return;
+	int fd = TAKE_FD(f->client_fd);
+	flow_end(f, false);
+	linger_start(b, fd);
 }
 
 void flow_set_mode(struct flow *f, enum flow_state mode)
@@ -148,7 +161,10 @@ void flow_deny(struct flow *f, int reason)
 		/* A fatal alert "access denied", which TLS libraries repeat to their users. */
 		told = send(f->client_fd, "\x15\x03\x03\x00\x02\x02\x31", 7, MSG_DONTWAIT | MSG_NOSIGNAL) ==
 		       7;
-	flow_end(f, f->proto != POLICY_HTTP && f->via == VIA_DIRECT && !told);
+	if (f->proto != POLICY_HTTP && f->via == VIA_DIRECT && !told)
+		flow_end(f, true);
+	else
+		flow_part(f);
 }
 
 void flow_refuse(struct flow *f, int reason, const struct policy_rule *rule)
@@ -402,6 +418,31 @@ static bool make_room(struct gate_box *b)
 	return true;
 }
 
+/* Of the policy, or of the gate. */
+static bool is_too_much(struct gate_box *b, const struct policy *p)
+{
+	return b->share.n_flows - b->n_over >
+		       (p->max_flows ? MIN(p->max_flows, FLOW_BOX_MOST) : FLOW_BOX_MOST) ||
+	       !box_may_connect(b) || (p->max_bytes && box_used(b) >= p->max_bytes) || !make_room(b);
+}
+
+/* Who asks us, and not the world, is told so as soon as it speaks, as long as there is room to wait for that:
+ * for an agent a reset is a bug, and 503 a reason to try again. */
+static void refuse_one_too_many(struct flow *f, bool ours)
+{
+	struct gate_box *b = f->box;
+
+	if (!ours || b->share.n_flows > FLOW_BOX_MOST || !make_room(b)) {
+		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
+		return;
+	}
+	f->over = true;
+	b->n_over++;
+	doom(f, WIRE_GATE_REASON_LIMIT, NULL);
+	if (f->state != FLOW_OVER)
+		flow_timer(f, FLOW_HEAD_MS);
+}
+
 static void start(struct flow *f)
 {
 	struct gate_box *b = f->box;
@@ -420,9 +461,8 @@ static void start(struct flow *f)
 		doom(f, WIRE_GATE_REASON_NO_POLICY, NULL);
 	else if (!p)
 		flow_refuse(f, WIRE_GATE_REASON_NO_POLICY, NULL);
-	else if (b->share.n_flows > (p->max_flows ? MIN(p->max_flows, FLOW_BOX_MOST) : FLOW_BOX_MOST) ||
-		 !box_may_connect(b) || (p->max_bytes && box_used(b) >= p->max_bytes) || !make_room(b))
-		flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
+	else if (is_too_much(b, p))
+		refuse_one_too_many(f, api || proxy);
 	else if (api)
 		relay_pass_on(f);
 	else if (proxy || f->conn.port == NETNS_DNS_PORT) {
@@ -491,6 +531,7 @@ void flow_end_all(struct gate_box *b)
 {
 	LIST_EACH (it, &b->flows)
 		flow_end(CONTAINER(it, struct flow, link), true);
+	linger_end_all(b);
 }
 
 void flow_let_go(struct gate_box *b)

@@ -8,6 +8,7 @@
  *   web.c      HTTP in clear: every request is judged
  *   dial.c     the other side: names, addresses, connecting, the upstream proxy
  *   relay.c    bytes between the two
+ *   linger.c   the end behind an answer
  *   box.c      what those of one box share: limits, names of addresses
  *   own.c      which addresses are this machine's
  */
@@ -34,7 +35,7 @@ struct flows {
 	struct names *names;
 	struct intercepts *intercepts;
 	struct map boxes;
-	unsigned n;
+	unsigned n, n_lingers;
 	struct own own;
 	struct sockaddr_storage upstream; /* proxy; family 0: none */
 	socklen_t upstream_len;

@@ -81,6 +81,7 @@ struct flow {
 	enum flow_via via;
 	bool doomed; /* denied and said so: its first bytes are awaited, for the kind of answer */
 	int doom;    /* the reason */
+	bool over;   /* doomed because there are too many: counts in box->n_over */
 	bool hold;   /* the server's bytes wait until the client's have been judged */
 	bool client_bulk, server_bulk; /* a piece was large */
 	bool server_eof, client_shut, server_shut;
@@ -122,6 +123,8 @@ static inline bool flow_is_open(const struct flow *f)
 /* ---- flow.c ---- */
 /* Ends it. `reset`: the client sees a reset instead of an end. */
 void flow_end(struct flow *f, bool reset);
+/* Ends it behind an answer, which the client can read whatever it is still sending. */
+void flow_part(struct flow *f);
 /* What it is, or will be once it is connected. */
 void flow_set_mode(struct flow *f, enum flow_state mode);
 /* Its destination is known not to be the proxy port. */

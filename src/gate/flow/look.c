@@ -124,8 +124,9 @@ void look_bytes(struct flow *f)
 		what = buf_len(&f->conn.look) >= FLOW_LOOK_MOST ? PEEK_BAD : PEEK_OTHER;
 	if (f->doomed && what != PEEK_MORE) {
 		f->proto = what == PEEK_TLS || what == PEEK_ECH ? POLICY_TLS
-			   : what == PEEK_HTTP                  ? POLICY_HTTP
-								: POLICY_TCP;
+			   : what == PEEK_HTTP || view_starts(buf_view(&f->conn.look), "CONNECT ")
+				   ? POLICY_HTTP
+				   : POLICY_TCP;
 		flow_deny(f, f->doom);
 		return;
 	}

@@ -111,7 +111,7 @@ static bool over_limit(struct flow *f)
 {
 	const struct policy *p = f->box->policy;
 
-	if (!p || !p->max_bytes || box_used(f->box) <= p->max_bytes)
+	if (!p || !p->max_bytes || f->doomed || box_used(f->box) <= p->max_bytes)
 		return false;
 	flow_refuse(f, WIRE_GATE_REASON_LIMIT, NULL);
 	return true;
@@ -276,8 +276,8 @@ void relay_pass_on(struct flow *f)
 	struct gate_box *b = f->box;
 
 	if (!b->all->ops->can_pass(b)) {
-		proxy_http_error(f, 503, "The AI gateway cannot be reached at the moment");
-		flow_end(f, false);
+		proxy_http_error(f, 503, "Paddock cannot be reached at the moment");
+		flow_part(f);
 		return;
 	}
 	int fd = TAKE_FD(f->client_fd);

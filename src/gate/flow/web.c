@@ -25,7 +25,7 @@ static bool say_no(struct flow *f, int status, const char *why)
 {
 	if (!f->first_done) {
 		proxy_http_error(f, status, why);
-		flow_end(f, false);
+		flow_part(f);
 		return false;
 	}
 	flow_set_mode(f, FLOW_DRAIN);

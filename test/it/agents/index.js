@@ -3,6 +3,8 @@ const fs = require("fs");
 const { AssegaiSDK } = require("./sdk");
 
 fs.writeFileSync("/agent-workspace/env.json", JSON.stringify(process.env));
+fs.writeFileSync("/tmp/env", JSON.stringify(process.env)); // the workspace may still have that of an earlier start
+fs.renameSync("/tmp/env", "/tmp/env.json");
 fs.appendFileSync("/agent-workspace/starts", "x");
 console.log("hello on stdout");
 console.error("hello on stderr");

@@ -1,6 +1,8 @@
 // Evaluates an async function's body with the agent's credentials, and prints what it returns.
 const { AssegaiSDK } = require("./sdk");
-const env = JSON.parse(require("fs").readFileSync("/agent-workspace/env.json"));
+const fs = require("fs");
+for (let n = 0; !fs.existsSync("/tmp/env.json") && n < 600; n++) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100); // until the agent itself has begun
+const env = JSON.parse(fs.readFileSync("/tmp/env.json"));
 const sdk = new AssegaiSDK({ apiProxyUrl: env.ASSEGAI_API_PROXY, agentId: env.ASSEGAI_AGENT_ID, agentToken: env.ASSEGAI_AGENT_TOKEN });
 const headers = { "Content-Type": "application/json", "X-Assegai-Agent-ID": env.ASSEGAI_AGENT_ID, "X-Assegai-Agent-Token": env.ASSEGAI_AGENT_TOKEN };
 const rpc = async (body, chain = "eip155:31337") => {

@@ -254,25 +254,53 @@ static bool is_open(int fd)
 	return recv(fd, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
 }
 
-/* Boxes that come by the gate leave room for everybody else, however many they are. */
+/* Boxes that come by the gate leave room for everybody else, however many they are: of eight connections four
+ * are served and two are told that they are too many. */
+struct crowd {
+	struct loop *loop;
+	int n;
+	char seen[9];
+};
+
+static void note_crowded(struct http_exchange *x, void *arg)
+{
+	struct crowd *crowd = arg;
+
+	crowd->seen[x->origin.p[0] - 'a'] = x->crowded ? 'c' : 's';
+	if (++crowd->n == 6)
+		loop_stop(crowd->loop, 0);
+	http_reply(x, x->crowded ? 429 : 200, NULL, VIEW_NONE, NULL, 0);
+}
+
 static void test_adopted(void **state)
 {
-	struct http_config config = { .limits = { .connections = 8 } };
+	struct crowd crowd = { .seen = "--------" };
+	char answer[512] = "";
+	struct http_config config = { .limits = { .connections = 8 },
+				      .on_request = note_crowded,
+				      .arg = &crowd };
 	struct err e = { 0 };
 	struct loop *loop = loop_new(&e);
 	assert_non_null(loop);
 	struct http_server *s = http_server_new(loop, &config, &e);
 	assert_non_null(s);
-	int pairs[6][2];
-	for (int i = 0; i < 6; i++) {
+	int pairs[8][2];
+	for (int i = 0; i < 8; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
 		http_server_adopt(s, pairs[i][1], (char[]){ (char)('a' + i), 0 });
 	}
-	for (int i = 0; i < 6; i++)
-		assert_int_equal(is_open(pairs[i][0]), i < 4);
+	for (int i = 0; i < 8; i++) {
+		assert_int_equal(is_open(pairs[i][0]), i < 6);
+		(void)!send(pairs[i][0], "GET / HTTP/1.1\r\nHost: x\r\n\r\n", 27, MSG_NOSIGNAL);
+	}
+	crowd.loop = loop;
+	assert_int_equal(loop_run(loop), 0);
+	assert_string_equal(crowd.seen, "sssscc--");
+	assert_true(recv(pairs[5][0], answer, sizeof(answer) - 1, 0) > 0);
+	assert_true(strncmp(answer, "HTTP/1.1 429", 12) == 0 && strstr(answer, "onnection: close"));
 	http_server_free(s);
 	loop_free(loop);
-	for (int i = 0; i < 6; i++)
+	for (int i = 0; i < 8; i++)
 		fd_close(pairs[i][0]);
 }
 

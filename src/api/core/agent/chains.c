@@ -224,6 +224,7 @@ static void finish(struct chain_conn *n, bool reusable)
 
 	n->body = BUF_INIT(CHAINS_ANSWER_MAX);
 	k->conn = NULL;
+	k->status = status;
 	if (reusable && !says_close(&n->response) && buf_len(&n->out) == 0) {
 		keep_conn(n);
 	} else {

@@ -23,6 +23,7 @@ struct chain_call {
 	struct carrier_dial dial;
 	struct list link; /* of `waiting` or `active` */
 	bool dialling, reused;
+	int status; /* of the last answer; 0: there was none */
 	struct chain_conn *conn;
 	struct loop_timer timer;
 	uint64_t until_ms;

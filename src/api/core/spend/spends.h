@@ -34,6 +34,7 @@ struct spend_node {
 	struct config_chain settings;
 	struct config_url one;
 	enum spend_health health;
+	uint64_t singly; /* which of settings.rpc take no batches: a bit each */
 	uint64_t head, said_id;
 	int64_t checked_ms;
 	/* spend_follow.c */
@@ -45,13 +46,16 @@ struct spend_node {
 struct spend_node *spend_node_get(struct core *c, struct view agent, uint64_t chain, struct err *e);
 void spend_node_free_all(struct core *c);
 
-/* Requests in one batch, of which the first is eth_chainId. Embedded, zeroed. */
+/* Requests in one batch, of which the first is eth_chainId. A node that takes no batches is asked one by one,
+ * and for its chain id once more at the end. Embedded, zeroed. */
 struct spend_call {
 	struct spend_node *node;
-	struct buf body;
-	struct arena arena; /* of the answers */
+	struct buf body, starts; /* `starts`: where each request begins, uint32_t */
+	struct arena arena;      /* of the answers */
 	struct ethrpc_result *said;
-	size_t n, at;  /* requests; which of the nodes is asked */
+	size_t n, at; /* requests; which of the nodes is asked */
+	bool single;  /* one by one, `got` are answered */
+	size_t got;
 	bool loopback; /* the node that answered is on this machine */
 	bool wrong_id; /* one of the nodes served another chain */
 	struct err why;

@@ -19,7 +19,7 @@ void rest_csv_head(struct buf *out)
 /* OWASP's list of beginnings that spreadsheets take for formulas. */
 static bool is_formula(struct view v)
 {
-	return v.n && memchr("=+-@\t\r", v.p[0], 6);
+	return v.n && memchr("=+-@\t\r\n", v.p[0], 7);
 }
 
 void rest_csv_cell(struct buf *out, struct view text, char then)
