@@ -25,6 +25,8 @@ OWNERS = [
     (r"/volumes/|/volumecontent/", "volume"),
     (r"/v1/snapshots/", "snapshot"),
     (r"/v1/webhooks/", "webhook"),
+    (r"/v1/agents/", "agent"),
+    (r"/v1/wallets/", "wallet"),
     (r"/v1/links/", "link"),
     (r"/v1/keys/", "key"),
     (r"/v1/tenants/", "tenant"),
@@ -34,15 +36,17 @@ OWNERS = [
     (r"(/v1)?/secrets/", "secret"),
 ]
 # For administrators: refused before anything is looked up.
-ADMIN = re.compile(r"/v1/(keys|tenants|images)/")
+ADMIN = re.compile(r"/v1/(keys|tenants|images|wallets)/")
 # Each tenant has names of its own there, so these work and touch nothing of another's.
 OWN_NAMES = {("put", "/v1/secrets/{name}"), ("delete", "/v1/secrets/{name}"), ("post", "/secrets/{id}")}
 # The caller proves by something other than its key that it may.
 OTHER_PROOF = re.compile(r"put /templates/\{id\}/files/"  # a signature
                          r"|\w+ /v1/previews/"  # a ticket
+                         r"|\w+ /v1/transactions/"  # they need a chain: test_transactions.py has two tenants with some
                          r"|\w+ /api/\{provider\}/")  # a sandbox's token
 UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
 
+AGENT = {"name": "Apart", "version": "1.0.0", "runtime": "node", "entrypoint": "index.js"}
 # Bodies for which the least that a schema requires is not enough, and what a schema cannot tell.
 BODIES = {
     "/v1/sandboxes/{id}/exec": {"argv": ["true"]},
@@ -54,6 +58,8 @@ BODIES = {
     "/v1/sandboxes/{id}/fs/sign": {"path": "/etc/passwd", "method": "GET", "expires_seconds": 60},
     "/v1/sandboxes/{id}/fs/chmod": {"path": "/etc/passwd", "mode": "0600"},
     "/v1/sandboxes/{id}/contexts": {"language": "bash"},
+    "/v1/agents/{id}/upgrade": {"manifest": AGENT, "consent": True},
+    "/v1/agents/{id}/limits": {"paused": True},
 }
 
 
@@ -130,6 +136,8 @@ class World:
             "volume": post("/volumes", {"name": mark + "v"}, "volumeID"),
             "snapshot": post(f"{self.box.path}/snapshots", {"name": mark + "s"}),
             "webhook": post("/v1/webhooks", {"url": "http://127.0.0.1:9/", "events": ["oom"]}),
+            "agent": post("/v1/agents", {"manifest": AGENT, "consent": True, "name": mark}),
+            "wallet": "k0123456789abcdef",  # nobody's: whose key is which, only administrators may ask
             "link": post("/v1/links", {"from": self.box.id, "to": other.id, "port": 8000}),
             "key": self.made[0]["id"],
             "tenant": "apart-one",
@@ -152,6 +160,7 @@ class World:
 
     def close(self):
         one = self.one
+        paddock.until(lambda: one.delete(f"/v1/agents/{self.ids['agent']}").status in (204, 404), "the agent is removed")
         for path in (f"/v1/webhooks/{self.ids['webhook']}", self.box.path, self.other.path, f"/v1/snapshots/{self.ids['snapshot']}",
                      f"/v1/workspaces/{self.ids['workspace']}", f"/volumes/{self.ids['volume']}", f"/secrets/{self.ids['secret']}",
                      f"/templates/{self.ids['template']}"):
@@ -235,8 +244,8 @@ def test_no_list_has_it(world, dialect, file):
 
 # ---- dialects without a document: their routes are read from the tables in the sources, their calls from the .proto ----
 
-# rest and e2b are above; of models a sandbox's token decides (test_ai.py); docs has the same pages for everybody, and no key.
-OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "aio", "mcp", "dashboard", "docs"}
+# rest and e2b are above; of models a sandbox's token decides (test_ai.py), of assegai its connection (test_agents_life.py); docs has the same pages for everybody, and no key.
+OURS = {"rest", "e2b", "models", "sandkasten", "agentbox", "agentsandbox", "aio", "mcp", "dashboard", "docs", "assegai"}
 
 
 def test_every_dialect_is_here():

@@ -815,6 +815,10 @@ def test_tenants_apart(daemon, api, bank, pending, neighbour):
         answer = client.request(method, where) if body is None else client.send_json(method, where, body)
         assert answer.status == 404, (method, where, answer)
     assert client.request("PUT", f"{path}/code", pack("index.js")).status == 404
+    # Nor has an agent anything of another agent, whose id it knows.
+    got = own.run(f"""const ask = (id, method, end) => fetch(`${{env.ASSEGAI_API_PROXY}}/agent/transactions/${{id}}${{end}}`, {{ method, headers }}).then((r) => r.status);
+      return [await ask("{mine}", "GET", ""), await ask("{others['id']}", "GET", ""), await ask("{others['id']}", "POST", "/cancel")]""")
+    assert got == [200, 404, 404]
     assert bank.agent.get()["status"] == "running" and bank.get(others["id"])["state"] == "pending"
     # How much there is of others is not told either.
     status = client.get("/v1/signer").json()
