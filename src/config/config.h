@@ -79,6 +79,7 @@ struct config_chain {
 	uint32_t confirmations; /* until a transaction counts as confirmed */
 	uint32_t poll_ms;       /* how often transactions that are under way are looked at */
 	uint32_t stuck_blocks;  /* after so many without it, a transaction is called stuck */
+	uint32_t lost_s;        /* what a wallet elsewhere sent, and no node knows for so long, is dropped */
 	uint64_t max_fee_gwei;  /* the most that is offered for gas; 0: no ceiling but the wallet's limits */
 };
 /* What holds for a chain that says nothing about itself, or that only a manifest has a node for. */

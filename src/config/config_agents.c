@@ -109,14 +109,15 @@ void config_chain_default(struct view id, struct config_chain *ret)
 				      .symbol = native_symbol(number),
 				      .confirmations = dev ? 1 : 12,
 				      .poll_ms = dev ? 500 : 4000,
-				      .stuck_blocks = 20 };
+				      .stuck_blocks = 20,
+				      .lost_s = 600 };
 }
 
 struct said_chain {
 	bool unused; /* the schema puts nothing at offset 0 */
 	struct view name, symbol, explorer;
 	struct json_strlist rpc;
-	uint64_t confirmations, poll_ms, stuck_blocks, max_fee_gwei;
+	uint64_t confirmations, poll_ms, stuck_blocks, lost_s, max_fee_gwei;
 };
 
 static const struct json_field chain_fields[] = {
@@ -128,6 +129,7 @@ static const struct json_field chain_fields[] = {
 	{ "confirmations", JSON_F_U64, offsetof(struct said_chain, confirmations), .min = 1, .max = 1000 },
 	{ "poll_ms", JSON_F_U64, offsetof(struct said_chain, poll_ms), .min = 50, .max = 600000 },
 	{ "stuck_blocks", JSON_F_U64, offsetof(struct said_chain, stuck_blocks), .min = 1, .max = 100000 },
+	{ "lost_s", JSON_F_U64, offsetof(struct said_chain, lost_s), .min = 1, .max = 604800 },
 	{ "max_fee_gwei", JSON_F_U64, offsetof(struct said_chain, max_fee_gwei), .min = 1,
 	  .max = 1000000000 },
 };
@@ -163,6 +165,7 @@ static int read_chain(struct arena *a, const struct json_member *from, struct co
 	s.confirmations = ret->confirmations;
 	s.poll_ms = ret->poll_ms;
 	s.stuck_blocks = ret->stuck_blocks;
+	s.lost_s = ret->lost_s;
 	if (json_read(a, &from->value, &chain_schema, &s, with_lines, e) < 0)
 		return -1;
 	/* It stands beside amounts, where nothing but a name may be. */
@@ -176,6 +179,7 @@ static int read_chain(struct arena *a, const struct json_member *from, struct co
 	ret->confirmations = (uint32_t)s.confirmations;
 	ret->poll_ms = (uint32_t)s.poll_ms;
 	ret->stuck_blocks = (uint32_t)s.stuck_blocks;
+	ret->lost_s = (uint32_t)s.lost_s;
 	ret->max_fee_gwei = s.max_fee_gwei;
 	ret->rpc = arena_array(a, s.rpc.n, sizeof(*ret->rpc));
 	if (!ret->rpc)

@@ -99,7 +99,7 @@ static const char *const sql[DB_STMTS] = {
 			 " VALUES(?, ?, ?, ?, ?, ?, ?, ?)",
 	[DB_SPEND_RELEASE] = "UPDATE spends SET state = 3 WHERE request = ? AND state < 3",
 	[DB_SPEND_SETTLE] = "UPDATE spends SET state = 4 WHERE request = ? AND state < 3",
-	[DB_SPEND_AGAIN] = "UPDATE spends SET state = 2 WHERE request = ? AND state = 4",
+	[DB_SPEND_AGAIN] = "UPDATE spends SET state = 2, ts = ?2 WHERE request = ?1 AND state = 4",
 	[DB_SPEND_OF] = "SELECT asset, amount, ts FROM spends WHERE request = ? AND state = 1 ORDER BY id",
 	[DB_SPEND_ALL_OF] =
 		"SELECT asset, amount, ts FROM spends WHERE request = ? AND state < 3 ORDER BY id",

@@ -45,7 +45,7 @@ int holds_settle_rows(struct signer *s, struct view id, struct err *e)
 
 int holds_again_rows(struct signer *s, struct view id, struct err *e)
 {
-	return db_do(&s->db, DB_SPEND_AGAIN, e, "t", id);
+	return db_do(&s->db, DB_SPEND_AGAIN, e, "ti", id, moment_now(s));
 }
 
 int holds_read(struct signer_call *c, struct view id, struct policy_spend **ret, size_t *ret_n,

@@ -7,8 +7,9 @@
 
 #include "poison.h"
 
-#define NOTE_MAX  512
-#define LINES_MAX 512
+#define NOTE_MAX      512
+#define LINES_MAX     512
+#define SIGNATURE_MAX 4096 /* of a contract; a key's has 65 */
 
 /* States that follow from the chain or from somebody else's wallet. */
 static bool reportable(int32_t s)
@@ -83,6 +84,22 @@ static int move_and_count(struct signer_call *c, struct sgn_item *i, const struc
 	return 0;
 }
 
+/* A message that a wallet elsewhere has signed is worth its signature: it is stored with the state, or there
+ * is no such state. */
+static int take_signature(struct sgn_item *i, const struct sgn_report *m, bool external, struct err *e)
+{
+	const bool signs = external && i->kind != SGN_REQUEST_KIND_TX && m->state == SGN_STATE_BROADCAST;
+
+	if (!signs && m->signature.n)
+		return err_set(e, ERR_INVALID, "report: there is nothing to sign");
+	if (!signs)
+		return 0;
+	if (m->signature.n == 0 || m->signature.n > SIGNATURE_MAX)
+		return err_set(e, ERR_INVALID, "report: a signature has 1 to %d bytes", SIGNATURE_MAX);
+	i->raw = m->signature;
+	return 0;
+}
+
 static int reload(struct signer *s, struct err *e)
 {
 	holds_done(s);
@@ -92,11 +109,25 @@ static int reload(struct signer *s, struct err *e)
 	return -1;
 }
 
+/* 1: its key is elsewhere. What was sent outlives its wallet: then it is known by the signatures made here.
+ */
+static int is_external(struct signer_call *c, const struct sgn_item *i, struct err *e)
+{
+	struct wallet w;
+	struct err why = { 0 };
+
+	if (wallets_get(c, i->wallet, &w, &why) == 0)
+		return w.info.kind == SGN_WALLET_KIND_EXTERNAL;
+	if (why.code == ERR_NOT_FOUND)
+		return i->generation == 0;
+	*e = why;
+	return -1;
+}
+
 int report_call(struct signer_call *c, const void *msg, struct err *e)
 {
 	const struct sgn_report *m = msg;
 	struct item item;
-	struct wallet w;
 	struct sgn_item *i = &item.i;
 	struct policy_spend *spends;
 	size_t n;
@@ -104,12 +135,16 @@ int report_call(struct signer_call *c, const void *msg, struct err *e)
 	if (!reportable(m->state) || m->note.n > NOTE_MAX || (m->hash.n != 0 && m->hash.n != 32) ||
 	    (m->block_hash.n != 0 && m->block_hash.n != 32))
 		return err_set(e, ERR_INVALID, "report: not a state that is reported, or not a hash");
-	if (items_get(c, m->id, &item, e) < 0 || wallets_get(c, i->wallet, &w, e) < 0)
+	if (items_get(c, m->id, &item, e) < 0)
 		return -1;
 	const int32_t before = i->state;
-	const bool external = w.info.kind == SGN_WALLET_KIND_EXTERNAL;
+	const int external = is_external(c, i, e);
+	if (external < 0)
+		return -1;
 	if (!external && (m->state >= SGN_STATE_AWAITING_WALLET))
 		return err_set(e, ERR_STATE, "the key of this wallet is here");
+	if (take_signature(i, m, external, e) < 0)
+		return -1;
 	if (external && m->hash.n)
 		i->hash = m->hash;
 	if (m->block || m->state == SGN_STATE_BROADCAST) { /* a reorganisation takes it out of its block */

@@ -357,6 +357,32 @@ static int check_right(struct signer_call *c, const struct sgn_rules *now, const
 	return err_set(e, ERR_FORBIDDEN, "only the owner may loosen rules (%s)", why);
 }
 
+/* What nobody looks at in the rules of a wallet must not look as if it held. */
+static int check_wallet(const struct sgn_rules *r, struct err *e)
+{
+	const struct {
+		const char *name;
+		bool given;
+	} fields[] = {
+		{ "wallets", r->wallets.n },
+		{ "typed", r->typed.n },
+		{ "allow_creation", r->allow_creation },
+		{ "allow_dangerous", r->allow_dangerous },
+		{ "allow_messages", r->allow_messages },
+		{ "auto_below", r->auto_below.n },
+		{ "max_pending", r->max_pending },
+		{ "expiry_s", r->expiry_s },
+		{ "suspend_after", r->suspend_after },
+	};
+
+	for (size_t i = 0; view_starts(r->scope, "wallet:") && i < ELEMS(fields); i++)
+		if (fields[i].given)
+			return err_set(e, ERR_INVALID,
+				       "rules: %s is for agents: nothing would come of it for a wallet",
+				       fields[i].name);
+	return 0;
+}
+
 int rules_call_put(struct signer_call *c, const void *msg, struct err *e)
 {
 	const struct sgn_rules_put *m = msg;
@@ -365,7 +391,7 @@ int rules_call_put(struct signer_call *c, const void *msg, struct err *e)
 
 	if (!m->rules)
 		return invalid(e, "there are none");
-	if (convert(&c->arena, m->rules, &rules, e) < 0 ||
+	if (convert(&c->arena, m->rules, &rules, e) < 0 || check_wallet(m->rules, e) < 0 ||
 	    rules_load(c, m->rules->scope, &before, &old, e) < 0 ||
 	    check_right(c, m->rules, &rules, &before, &old, e) < 0)
 		return -1;

@@ -17,6 +17,7 @@ import npm
 import paddock
 import signer
 from agents_kit import Agent, modules, pack  # noqa: F401
+from clitool import Cli
 
 HERE = Path(__file__).resolve().parent
 ETHER = 10**18
@@ -154,7 +155,7 @@ class Bank:
     # ---- the agent
 
     def run(self, script):
-        return Agent(self.daemon.client(), {"id": self.agent.id}).run(script)
+        return Agent(self.daemon.client(timeout=300), {"id": self.agent.id}).run(script)
 
     def start(self, script):
         """The same beside the test."""
@@ -166,6 +167,16 @@ class Bank:
         return self.start(f"""const r = await fetch(env.ASSEGAI_API_PROXY + '/agent/request-transaction', {{ method: 'POST',
             headers: {{ ...headers, ...{json.dumps(headers or {})} }}, body: JSON.stringify({json.dumps(body)}) }});
             return {{ status: r.status, body: await r.json() }}""")
+
+    # ---- the ledger
+
+    def counted(self):
+        """Ever, of the native asset, for this agent on this chain."""
+        lines = [x for x in self.own("SPENT", scope=f"agent:{self.agent.id}").lines if x.chain == self.number and x.asset == signer.NATIVE]
+        return sum(int.from_bytes(x.lifetime, "big") for x in lines)
+
+    def settle(self, id):
+        return Cli(self.daemon, PADDOCK_RUN_DIR=self.daemon.run_dir).json("wallet", "settle", id, "--yes", "--note", "seen in the explorer")
 
     # ---- people
 
@@ -240,7 +251,7 @@ def front(other):
 def daemon(daemon_factory, workdir, anvil, front):
     config = workdir / "spend.yaml"
     config.write_text(json.dumps({"agents": {"chains": {
-        "eip155:31337": {"name": "Anvil", "rpc": ["http://127.0.0.1:9/dead", f"http://127.0.0.1:{anvil.port}/"], "poll_ms": 100},
+        "eip155:31337": {"name": "Anvil", "rpc": ["http://127.0.0.1:9/dead", f"http://127.0.0.1:{anvil.port}/"], "poll_ms": 100, "lost_s": 2},
         "eip155:1337": {"rpc": [f"http://127.0.0.1:{front.port}/"], "poll_ms": 100, "stuck_blocks": 3}}}}))
     it = daemon_factory("spend", arguments=["--config", str(config)]).start()
     yield it

@@ -272,6 +272,18 @@ def test_reports_of_the_api_free_nothing(signer, wallet):
         assert signer.spent("agent:dca") == 0
 
 
+@pytest.mark.parametrize("field", [
+    {"max_pending": 3}, {"expiry_s": 60}, {"suspend_after": 3}, {"auto_below": amount(1)}, {"allow_messages": True}, {"allow_creation": True}, {"allow_dangerous": True},
+    {"wallets": [pb.AgentWallet(chain=1, wallet="w")]}, {"typed": [pb.TypedRule(chain=1, contract=b"\x11" * 20, primary_type="Mail")]}], ids=lambda field: next(iter(field)))
+def test_a_wallet_has_no_rule_that_would_not_hold(signer, wallet, field):
+    """The owner is told, and what was there stays."""
+    before = signer.api.ask("RULES_GET", scope=f"wallet:{wallet.id}").rules
+    failed = signer.owner.fails("RULES_PUT", rules=pb.Rules(scope=f"wallet:{wallet.id}", **FEE_LIMITS, **field))
+    assert failed.code == "invalid_argument" and f"{next(iter(field))} is for agents" in str(failed)
+    assert signer.api.ask("RULES_GET", scope=f"wallet:{wallet.id}").rules == before
+    signer.rules("agent:dca", **field)
+
+
 def test_test_accounts_sign_for_development_chains_alone(signer, wallet):
     signer.agent("dca", wallet, chain=1)
     assert "test account" in signer.api.ask("REQUEST", **request(chain=1, facts=facts(chain=1))).error
@@ -466,6 +478,62 @@ def test_wallets_elsewhere_that_answer_late(signer):
     assert signer.api.fails("REPORT", id=refused.id, state=state("mismatch")).code == "wrong_state"
     signer.api.ask("REPORT", id=refused.id, state=state("wallet_rejected"))
     assert signer.spent("agent:late") == 37
+
+
+@pytest.mark.parametrize("kind", (pb.WALLET_KIND_TEST, pb.WALLET_KIND_EXTERNAL), ids=("here", "elsewhere"))
+def test_what_was_sent_outlives_its_wallet(signer, kind):
+    """A wallet can be removed when nothing of it waits; what is on the chain is followed to its end, and what was dropped may come back."""
+    wallet = signer.wallet(kind=kind, address=b"\x7a" * 20) if kind == pb.WALLET_KIND_EXTERNAL else signer.wallet(label="gone")
+    signer.agent("gone", wallet, day=ETHER)
+    items = [signer.api.ask("REQUEST", **request("gone", value=value)) for value in (5, 6)]
+    for item, way in zip(items, (("included",), ("dropped",))):
+        approve(signer, item)
+        if kind == pb.WALLET_KIND_EXTERNAL:
+            way = ("awaiting_wallet", "broadcast", *way)
+        else:
+            sign(signer, item)
+            way = ("broadcast", *way)
+        for name in way:
+            signer.api.ask("REPORT", id=item.id, state=state(name))
+    signer.owner.ask("SETTLE", id=items[1].id, note="lost")
+    signer.owner.ask("WALLET_REMOVE", id=wallet.id)
+    for name in ("confirmed", "final"):
+        assert signer.api.ask("REPORT", id=items[0].id, state=state(name)).state == state(name)
+    assert signer.spent("agent:gone") == 5
+    assert signer.api.ask("REPORT", id=items[1].id, state=state("broadcast")).state == state("broadcast")
+    assert signer.spent("agent:gone") == 11
+    if kind == pb.WALLET_KIND_TEST:
+        assert signer.api.fails("REPORT", id=items[1].id, state=state("mismatch")).code == "wrong_state"
+
+
+def test_a_message_that_a_wallet_elsewhere_signs_has_its_signature(signer):
+    """It is stored in the step that says so, or there is no such step; also where the wallet answers late."""
+    wallet = signer.wallet(kind=pb.WALLET_KIND_EXTERNAL, address=b"\x79" * 20)
+    signer.agent("signs", wallet, allow_messages=True)
+
+    def given(text):
+        item = signer.api.ask("REQUEST", **{**request("signs"), "kind": pb.REQUEST_KIND_MESSAGE, "to": b"", "value": b"", "data": text})
+        approve(signer, item)
+        return signer.api.ask("REPORT", id=item.id, state=state("awaiting_wallet"))
+
+    def refused(item, **fields):
+        assert signer.api.fails("REPORT", id=item.id, state=state("broadcast"), **fields).code == "invalid_argument"
+
+    for way in ((), ("wallet_timeout",)):
+        item = given(b"hello " + repr(way).encode())
+        for name in way:
+            signer.api.ask("REPORT", id=item.id, state=state(name))
+        for wrong in ({}, {"signature": b""}, {"signature": b"s" * 4097}, {"hash": b"h" * 32}):
+            refused(item, **wrong)
+        assert signer.api.ask("GET", id=item.id).state == state(*(way or ("awaiting_wallet",)))
+        assert signer.api.ask("REPORT", id=item.id, state=state("broadcast"), signature=b"s" * 4096).raw == b"s" * 4096
+        signer.restart()
+        kept = signer.api.ask("GET", id=item.id)
+        assert kept.state == state("broadcast") and kept.raw == b"s" * 4096
+    sent = signer.api.ask("REQUEST", **request("signs", value=3))
+    approve(signer, sent)
+    signer.api.ask("REPORT", id=sent.id, state=state("awaiting_wallet"))
+    refused(sent, hash=b"h" * 32, signature=b"s" * 65)  # a transaction has none
 
 
 def test_new_recipients_wait(signer, wallet):

@@ -23,7 +23,7 @@ SETTLED = "settled"
 # Requests that are signed in the beginning, and what was reported of each.
 SIGNED = {"speed": (), "stop": (), "sent": (), "failed": (), "lost": ("broadcast",), "other": ("broadcast",), "mines": ("broadcast",), "mined": ("broadcast", "included"),
           "odd": ("broadcast", "included"), "sure": ("broadcast", "included", "confirmed"), "deep": ("broadcast", "included", "confirmed"),
-          "gone": ("broadcast", "dropped"), "back": ("broadcast", "dropped")}
+          "gone": ("broadcast", "dropped"), "back": ("broadcast", "dropped"), "settled": ("broadcast", "dropped")}
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ class World:
         listed = [pb.AddressRule(chain=31337, address=b"\x99" * 20)]
         signer.agent("dca", self.here, max_pending=100, allow_messages=True, addresses=listed, auto_below=amount(1), expiry_s=7 * 86400)
         signer.agent("two", self.here, max_pending=100, approvers=2, expiry_s=7 * 86400)
-        signer.agent("far", self.away, max_pending=100, expiry_s=7 * 86400)
+        signer.agent("far", self.away, max_pending=100, expiry_s=7 * 86400, allow_messages=True)
         signer.agent("old", self.here, max_pending=100, expiry_s=3600)
         for name in ("pending", "again", "reject"):
             self.ask(name)
@@ -85,9 +85,12 @@ class World:
             approve(signer, self.ask(name, agent="far"))
         for name in ("refuse", "hang", "edit", "hash", "late"):
             report(signer, self.items[name], "awaiting_wallet")
+        approve(signer, self.ask("far message", agent="far", message=b"far"))
+        report(signer, self.items["far message"], "awaiting_wallet")
         report(signer, self.items["edit"], "broadcast", hash=b"h" * 32)
         report(signer, self.items["late"], "wallet_timeout")
-        signer.owner.ask("SETTLE", id=self.items["late"].id, note="no answer")
+        for name in ("late", "settled"):
+            signer.owner.ask("SETTLE", id=self.items[name].id, note="no answer")
 
     def ask(self, name, message=None, **fields):
         self.values += 1
@@ -125,11 +128,11 @@ class World:
             "broadcast": (told("sent", "broadcast"), "broadcast"), "dropped": (told("lost", "dropped"), "dropped"), "replaced": (told("other", "replaced"), "replaced"),
             "included": (told("mines", "included", block=7, block_hash=b"b" * 32), "included"), "confirmed": (told("mined", "confirmed"), "confirmed"),
             "final": (told("sure", "final"), "final"), "reorg": (told("deep", "broadcast"), "broadcast"), "reverted": (told("odd", "reverted"), "reverted"),
-            "sent again": (told("back", "broadcast"), "broadcast"), "failed": (told("failed", "failed"), "failed"),
+            "sent again": (told("back", "broadcast"), "broadcast"), "settled and sent again": (told("settled", "broadcast"), "broadcast"), "failed": (told("failed", "failed"), "failed"),
             "settle": ({**on("gone", "SETTLE", note="seen"), "role": "owner"}, SETTLED),
             "to a wallet": (told("give", "awaiting_wallet"), "awaiting_wallet"), "wallet refuses": (told("refuse", "wallet_rejected"), "wallet_rejected"),
             "wallet hangs": (told("hang", "wallet_timeout"), "wallet_timeout"), "wallet's hash": (told("hash", "broadcast", hash=b"g" * 32), "broadcast"),
-            "wallet is late": (told("late", "broadcast", hash=b"l" * 32), "broadcast"),
+            "wallet signs": (told("far message", "broadcast", signature=b"s" * 65), "broadcast"), "wallet is late": (told("late", "broadcast", hash=b"l" * 32), "broadcast"),
             "edited": (told("edit", "mismatch", actual=[pb.Effect(asset=NATIVE, amount=amount(5), to=b"\x22" * 20)]), "mismatch"),
             "expiry": ({"call": "SPENT", "fields": {"scope": "agent:old"}, "item": "expires", "late": 3601}, "expired"),
             "rules": ({"call": "RULES_PUT", "fields": {"rules": pb.Rules(scope="agent:new", approvers=3)}, "role": "owner"}, None),
@@ -411,6 +414,26 @@ def test_setting_the_clock_while_it_runs_frees_nothing(signer, faults):
     assert spend(signer, 1).state == state("signed")
     assert signer.spent("agent:dca") == 1 and signer.spent("agent:dca", window="week") == 11
     assert signer.api.ask("AUDIT_VERIFY").broken_at == 0
+
+
+def test_what_was_settled_and_is_sent_again_counts_from_then(signer, faults):
+    """Its bytes are public: whoever sends a dropped transaction spends at that moment, and not when it was signed."""
+    wallet = signer.wallet()
+    signer.agent("dca", wallet, day=10, week=25)
+    item = spend(signer, 10)
+    report(signer, item, "broadcast", "dropped")
+    signer.owner.ask("SETTLE", id=item.id, note="no node knows it")
+    assert signer.spent("agent:dca") == 0
+    faults.jump(2 * DAY, wall=False)
+    assert spend(signer, 7).state == state("signed")
+    report(signer, item, "broadcast")
+    for _ in range(2):
+        assert signer.spent("agent:dca") == signer.spent(f"wallet:{wallet.id}") == 17 == signer.spent("agent:dca", window="week")
+        assert spend(signer, 1).error == "Total spending limit exceeded"
+        signer.restart()
+    faults.jump(DAY, wall=False)
+    assert signer.spent("agent:dca") == 0 and signer.spent("agent:dca", window="week") == 17
+    assert spend(signer, 8).state == state("signed")
 
 
 def test_setting_the_clock_between_starts(signer, faults):

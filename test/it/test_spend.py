@@ -1,8 +1,10 @@
 """Spending: from an agent's request to the end of its transaction, with anvil as the chain and the real signer."""
 
+import contextlib
 import io
 import json
 import re
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -139,6 +141,23 @@ def test_json_rpc(bank, anvil):
     bank.allow()
 
 
+def test_fields_that_agents_may_not_set(bank):
+    """EIP-7702, blobs, access lists; nonce and fees where they would hold: refused on both ways, and nobody is asked."""
+    before = len(bank.list())
+    plain = {"from": bank.account, "to": FRIEND, "value": "0x3f2"}
+    by_rpc = [{"authorizationList": []}, {"authorizationList": [{"chainId": "0x7a69", "address": FRIEND, "nonce": "0x0"}]}, {"accessList": []}, {"blobs": []}, {"sidecars": []},
+              {"blobVersionedHashes": ["0x01" + "00" * 31]}, {"maxFeePerBlobGas": "0x1"}, {"type": "0x3"}, {"type": "0x4"}, {"type": "0x7f"}, {"from": FRIEND}, {"privateFor": []}]
+    by_route = [{"authorizationList": []}, {"accessList": []}, {"blobVersionedHashes": []}, {"maxFeePerGas": "1"}, {"maxPriorityFeePerGas": "1"}, {"gasPrice": "1"}, {"nonce": "1"},
+                {"type": "4"}, {"from": bank.account}]
+    got = bank.run(f"""const said = [];
+      for (const more of {json.dumps(by_rpc)}) said.push((await rpc({{ jsonrpc: '2.0', id: 1, method: 'eth_sendTransaction', params: [{{ ...{json.dumps(plain)}, ...more }}] }})).body.error?.message);
+      for (const more of {json.dumps(by_route)}) said.push((await fetch(env.ASSEGAI_API_PROXY + '/agent/request-transaction', {{ method: 'POST', headers,
+        body: JSON.stringify({{ chain: '{bank.chain}', to: '{FRIEND}', value: '1010', ...more }}) }})).status);
+      return said""")
+    assert all(got[:len(by_rpc)]) and got[len(by_rpc):] == [400] * len(by_route), got
+    assert len(bank.list()) == before
+
+
 def test_libraries_send_and_sign(daemon, agents, modules, bank):
     """ethers, viem and web3.js as they are published: a transaction and a message each, which a person approves meanwhile."""
     out = io.BytesIO()
@@ -228,10 +247,7 @@ def test_replaced_by_something_else(bank, anvil, slow_mining):
 
 def test_settle(bank, anvil, slow_mining):
     """What ended without spending counts until the owner has looked at the chain and says so."""
-    def counted():
-        lines = [x for x in bank.own("SPENT", scope=f"agent:{bank.agent.id}").lines if x.chain == 31337 and x.asset == signer.NATIVE]
-        return sum(int.from_bytes(x.lifetime, "big") for x in lines)
-
+    counted = bank.counted
     cli = Cli(bank.daemon, PADDOCK_RUN_DIR=bank.daemon.run_dir)
     before = counted()
     card, hash = bank.done(1107)
@@ -252,6 +268,45 @@ def test_settle(bank, anvil, slow_mining):
     anvil.ask("evm_mine")
     bank.until_state(spent["id"], "confirmed", "final")
     assert re.search("the request is (confirmed|final)", cli.refused("wallet", "settle", spent["id"], "--yes")) and counted() == before + 1108
+
+
+def test_settle_what_reverted(bank, anvil, slow_mining):
+    """It costs its fee alone. What the owner said of it holds for every program that comes."""
+    address, before = f"0x{0xdead:040x}", bank.counted()
+    card, hash = bank.done(1109, address)
+    anvil.ask("anvil_setCode", address, "0x60006000fd")  # it was simulated before that
+    anvil.ask("evm_mine")
+    assert anvil.receipt(hash)["status"] == "0x0"
+    bank.until_state(card["id"], "reverted")
+    assert bank.counted() == before + 1109
+    bank.settle(card["id"])
+    assert bank.counted() == before
+    bank.daemon.restart()
+    assert bank.get(card["id"])["state"] == "reverted" and bank.counted() == before
+
+
+def test_new_recipients_wait(bank, anvil):
+    """The first transfer to an address is approved and held back; the next one goes at once, and so it does after a restart."""
+    address, again = f"0x{0xc001:040x}", f"0x{0xc002:040x}"
+    bank.allow(cool_down_s=4)
+    card, _ = bank.done(1110, address)
+    signed = bank.own("GET", id=card["id"]).attempts[0].signed_ms
+    assert signed - bank.own("GET", id=card["id"]).created_ms >= 4000
+    bank.allow(cool_down_s=3600)
+    bank.done(1111, address)
+    wait = bank.send(1112, again)
+    item = bank.until_pending(1112)
+    bank.approve(item)
+    held = paddock.until(lambda: (lambda t: t if t["card"]["note"] else None)(bank.get(item["id"])), "it is said why it waits")
+    assert held["state"] == "approved" and "must wait" in held["card"]["note"] and anvil.balance(again) == 0
+    bank.daemon.restart()
+    paddock.until(lambda: "must wait" in (bank.get(item["id"])["card"]["note"] or ""), "it waits in the next daemon, too")
+    assert bank.get(item["id"])["state"] == "approved" and not bank.own("GET", id=item["id"]).raw
+    assert bank.say(item["id"], "cancel").status == 200
+    bank.until_state(item["id"], "cancelled")
+    bank.allow()
+    with contextlib.suppress(Exception):
+        wait.result(60)  # its line ended with the daemon
 
 
 def bumped(before, after):
@@ -380,6 +435,48 @@ def test_a_wallet_elsewhere(elsewhere, anvil):
     paddock.until(lambda: not [t for t in elsewhere.list(state="confirmed")], "all of it is final")
 
 
+def signed_elsewhere(modules, anvil, index, to, value):
+    """A transaction that a wallet has signed and not sent: its bytes and its hash."""
+    script = """const { HDNodeWallet, keccak256 } = require("ethers");
+      const [index, tx] = JSON.parse(process.argv[1]);
+      const wallet = HDNodeWallet.fromPhrase("test test test test test test test test test test test junk", undefined, `m/44'/60'/0'/0/${index}`);
+      wallet.signTransaction(tx).then((raw) => console.log(JSON.stringify([raw, keccak256(raw)])));"""
+    tx = {"type": 2, "chainId": 31337, "nonce": anvil.number("eth_getTransactionCount", ACCOUNTS[index], "latest"), "to": to, "value": str(value), "gasLimit": 21000,
+          "maxFeePerGas": str(10**11), "maxPriorityFeePerGas": str(10**9)}
+    done = subprocess.run(["node", "-e", script, json.dumps([index, tx])], cwd=modules, capture_output=True, text=True, timeout=60 * paddock.SLOW, check=True)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("settled", (True, False), ids=("settled", "not settled"))
+@pytest.mark.parametrize("value", (1421, 1422), ids=("same", "other"))
+def test_dropped_and_sent_again(elsewhere, anvil, modules, settled, value):
+    """No node knows what the wallet has sent: it is dropped, and the owner says that it was not spent. Its bytes are public: when somebody sends
+    them after all it counts again, once, and is followed and compared like every other; also in an api that began later."""
+    asked, before = (1421, 1423)[settled], elsewhere.counted()
+    wait = elsewhere.send(asked)
+    item = elsewhere.until_pending(asked)
+    elsewhere.approve(item)
+    elsewhere.until_state(item["id"], "awaiting_wallet")
+    sent = asked if value == 1421 else 9
+    raw, hash = signed_elsewhere(modules, anvil, 3, FRIEND, sent)
+    assert elsewhere.say(item["id"], "wallet", hash=hash).status == 200
+    assert wait.result(60)["body"]["txHash"] == hash
+    elsewhere.until_state(item["id"], "dropped", timeout=60)
+    assert elsewhere.counted() == before + asked
+    if settled:
+        elsewhere.settle(item["id"])
+        assert elsewhere.counted() == before
+    elsewhere.daemon.kill_api()
+    assert elsewhere.get(item["id"])["state"] == "dropped"
+    assert anvil.ask("eth_sendRawTransaction", raw) == hash
+    if sent == asked:
+        assert elsewhere.until_state(item["id"], "confirmed", "final", timeout=60)["hash"] == hash
+        assert elsewhere.counted() == before + asked
+    else:
+        elsewhere.until_state(item["id"], "mismatch", timeout=60)
+        assert elsewhere.counted() == before + asked + sent
+
+
 # ---- a node that fails
 
 
@@ -439,6 +536,31 @@ def test_what_no_node_takes_leaves_no_gap(shaky, honest, other):
     card, _ = shaky.done(1207)
     shaky.until_state(card["id"], "confirmed", "final")
     assert other.balance(FRIEND) == before + 1207
+
+
+def test_settle_what_failed(shaky, honest, other):
+    """It was signed and never sent: something else had its nonce by then. It counts until the owner has looked."""
+    def busy(asked):
+        if any(r["method"] == "eth_sendRawTransaction" for r in asked):
+            return [{"jsonrpc": "2.0", "id": r["id"], **({"result": hex(1337)} if r["method"] == "eth_chainId" else {"error": {"code": -32000, "message": "busy"}})} for r in asked]
+        return None
+
+    before = shaky.counted()
+    honest.instead = busy
+    wait = shaky.send(1291)
+    item = shaky.until_pending(1291)
+    shaky.approve(item)
+    shaky.until_state(item["id"], "signed")
+    nonce = shaky.own("GET", id=item["id"]).nonce
+    other.receipt(other.ask("eth_sendTransaction", {"from": shaky.account, "to": FRIEND, "value": "0x1", "nonce": hex(nonce)}))
+    honest.instead = None
+    assert wait.result(60)["status"] == 500
+    shaky.until_state(item["id"], "failed")
+    assert shaky.counted() == before + 1291
+    shaky.settle(item["id"])
+    assert shaky.counted() == before
+    shaky.daemon.restart()
+    assert shaky.get(item["id"])["state"] == "failed" and shaky.counted() == before
 
 
 def test_words_of_a_node_are_one_line_of_the_card(shaky, honest):
@@ -632,10 +754,65 @@ def test_a_node_without_batches_is_asked_singly(daemon, shaky, honest, other, re
 # ---- restarts
 
 
-@pytest.mark.parametrize("who", ("api", "signer"))
+ENDED = ("denied", "rejected", "cancelled", "expired", "wallet_rejected", "wallet_timeout", "dropped")
+
+
+def test_everything_restarts_with_a_request_in_each_state(daemon, bank, anvil, elsewhere, modules):
+    """Keeper, api and signer at once: what had ended has ended, nothing counts twice or no longer, and what waited goes on. What is signed
+    and sent is in test_kill_9_at_each_state."""
+    aside = {"Prefer": "respond-async"}
+    ids = {}
+
+    def ask(name, it, value, to=FRIEND, **rules):
+        it.allow(**rules)
+        ids[name] = it.send(value, to, headers=aside).result(60)["body"].get("id")
+
+    def give(name, value):
+        ask(name, elsewhere, value)
+        elsewhere.approve(elsewhere.get(ids[name]))
+        elsewhere.until_state(ids[name], "awaiting_wallet")
+
+    give("wallet_rejected", 1501)
+    assert elsewhere.say(ids["wallet_rejected"], "wallet", rejected=True).status == 200
+    give("wallet_timeout", 1502)
+    elsewhere.own("REPORT", id=ids["wallet_timeout"], state=signer.state("wallet_timeout"))
+    give("dropped", 1503)
+    assert elsewhere.say(ids["dropped"], "wallet", hash="0x" + "77" * 32).status == 200
+    give("awaiting_wallet", 1504)
+    ask("denied", bank, 2 * ETHER)
+    ids["denied"] = next(t for t in bank.list(state="denied"))["id"]
+    for name, value in (("rejected", 1511), ("cancelled", 1512)):
+        ask(name, bank, value)
+        assert bank.say(ids[name], {"rejected": "reject", "cancelled": "cancel"}[name]).status == 200
+    ask("expired", bank, 1513, expiry_s=1)
+    ask("pending", bank, 1514)
+    stranger = f"0x{0x5715:040x}"
+    ask("approved", bank, 1515, stranger, cool_down_s=3600)  # held back
+    bank.approve(bank.get(ids["approved"]))
+    for name in ENDED:
+        bank.until_state(ids[name], name, timeout=60)
+    states = {name: bank.get(id)["state"] for name, id in ids.items()}
+    assert states == {name: name for name in ids}
+    counted, audit = bank.counted(), len(bank.own("AUDIT", max=500).entries)
+    daemon.restart()
+    assert {name: bank.get(id)["state"] for name, id in ids.items()} == states and anvil.balance(stranger) == 0
+    assert bank.counted() == counted and bank.own("AUDIT_VERIFY").broken_at == 0 and len(bank.own("AUDIT", max=500).entries) >= audit
+    bank.allow()
+    before = anvil.balance(FRIEND)
+    bank.approve(bank.get(ids["pending"]))
+    bank.until_state(ids["pending"], "confirmed", "final")
+    hash = anvil.ask("eth_sendTransaction", {"from": ACCOUNTS[3], "to": FRIEND, "value": hex(1504)})
+    assert elsewhere.say(ids["awaiting_wallet"], "wallet", hash=hash).status == 200
+    bank.until_state(ids["awaiting_wallet"], "confirmed", "final")
+    bank.until_state(ids["approved"], "confirmed", "final", timeout=60)
+    assert anvil.balance(FRIEND) == before + 1514 + 1504 and anvil.balance(stranger) == 1515
+    assert bank.counted() == counted
+
+
+@pytest.mark.parametrize("who", ("api", "signer", "daemon"))
 def test_kill_9_at_each_state(daemon, shaky, honest, other, who):
-    kill = daemon.kill_api if who == "api" else lambda: kill_signer(daemon)
-    before, value = other.balance(FRIEND), 1300 if who == "api" else 1310
+    kill = {"api": daemon.kill_api, "signer": lambda: kill_signer(daemon), "daemon": daemon.restart}[who]
+    before, value = other.balance(FRIEND), {"api": 1300, "signer": 1310, "daemon": 1320}[who]
     # pending
     id = shaky.send(value, headers={"Prefer": "respond-async"}).result(60)["body"]["id"]
     kill()
@@ -667,9 +844,21 @@ def test_kill_9_at_each_state(daemon, shaky, honest, other, who):
     card = shaky.until_state(id, "broadcast")
     kill()
     shaky.until_state(id, "broadcast")
+    # included: the block at its height is shown once, and then the node says no more
+    shown = []
+
+    def one_look(asked, said):
+        if any(r["method"] == "eth_getBlockByNumber" and r["params"][0].startswith("0x") for r in asked):
+            shown.append(1)
+        return b"" if len(shown) > 1 else said
+
+    honest.change = one_look
     other.ask("evm_setAutomine", True)
     other.ask("evm_mine")
-    # included, confirmed
+    shaky.until_state(id, "included")
+    kill()
+    paddock.until(lambda: daemon.client().get(f"/v1/transactions/{id}").json().get("state") == "included", "it is included")
+    honest.change = None
     card = shaky.until_state(id, "confirmed")
     kill()
     assert paddock.until(lambda: (lambda r: r.json() if r.status == 200 else None)(daemon.client().get(f"/v1/transactions/{id}")), "it is there")["state"] == "confirmed"

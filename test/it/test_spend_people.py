@@ -75,6 +75,37 @@ def test_a_signature_of_a_page(page, modules):
     assert page.say(id, "wallet", signature=right).status == 409
 
 
+def shown_to_the_agent(page, id):
+    return page.run(f"return (await fetch(env.ASSEGAI_API_PROXY + '/agent/transactions/{id}', {{ headers }})).json()")
+
+
+def test_a_signature_is_not_only_in_memory(page, modules, daemon):
+    """It is there when every program is another one."""
+    wait, id = asked(page, "personal_sign", "0x" + b"kept".hex(), ACCOUNTS[3])
+    right = ethers(modules, 3, "kept")
+    assert page.say(id, "wallet", signature=right).status == 200
+    assert wait.result(60)["result"] == right
+    for end in (daemon.kill_api, daemon.restart):
+        end()
+        card = page.get(id)
+        assert card["state"] == "broadcast" and card["card"]["signature"] == right
+
+
+def test_a_signature_that_comes_late(page, modules):
+    """The request was given up: the account's own signature is taken all the same, and whoever asks for the request gets it."""
+    wait, id = asked(page, "personal_sign", "0x" + b"late".hex(), ACCOUNTS[3])
+    page.own("REPORT", id=id, state=signer.state("wallet_timeout"))
+    assert "timeout" in wait.result(60)["error"]["message"]
+    answer = page.say(id, "wallet", signature=ethers(modules, 4, "late"))
+    assert answer.status == 400 and "not the account's" in answer.json()["error"]["message"]
+    assert page.get(id)["state"] == "wallet_timeout" and page.get(id)["card"]["signature"] is None
+    right = ethers(modules, 3, "late")
+    assert page.say(id, "wallet", signature=right).status == 200
+    assert page.get(id)["state"] == "broadcast" and page.get(id)["card"]["signature"] == right
+    assert shown_to_the_agent(page, id)["status"] == "broadcast"
+    assert page.say(id, "wallet", signature=right).status == 409
+
+
 def test_typed_data_of_a_page(page, modules):
     wait, id = asked(page, "eth_signTypedData_v4", ACCOUNTS[3], json.dumps(TYPED))
     other = {**TYPED, "message": {"text": "another"}}

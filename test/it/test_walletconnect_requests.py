@@ -1,6 +1,8 @@
 """Requests that are approved here and confirmed in a wallet elsewhere: WalletKit is the wallet, anvil the chain."""
 
 import json
+import os
+import signal
 
 import pytest
 
@@ -133,6 +135,44 @@ def test_messages_and_typed_data(bank, person):
     item = pending(bank, "typed_data")
     bank.approve(item)
     assert answer.result(60)["result"] == person.wait("answered")["result"]
+
+
+@pytest.mark.parametrize("mode", ("approve", "wrong"))
+def test_a_signature_that_comes_late(bank, person, daemon, mode):
+    """The request was given up. The wallet's signature is kept if it is the account's, and is there in the next api."""
+    person.do("mode", to="hold")
+    answer = rpc(bank, "personal_sign", "0x" + f"late {mode}".encode().hex(), FIRST)
+    item = pending(bank, "message")
+    bank.approve(item)
+    person.wait("request")
+    bank.own("REPORT", id=item["id"], state=signer.state("wallet_timeout"))
+    assert "timeout" in answer.result(60)["error"]["message"]
+    person.tell("release", to=mode)
+    signature = person.wait("answered")["result"]
+    if mode == "wrong":
+        paddock.until(lambda: "a late signature of its wallet: the wallet's signature is not the account's" in daemon.log(400), "it is said")
+        assert bank.get(item["id"])["state"] == "wallet_timeout"
+        return
+    bank.until_state(item["id"], "broadcast")
+    daemon.kill_api()
+    assert bank.get(item["id"])["card"]["signature"] == signature
+
+
+def test_a_signer_that_is_away_loses_no_signature(bank, person, daemon):
+    """The wallet has answered and the signer cannot keep it: it is told as soon as it is back."""
+    person.do("mode", to="hold")
+    answer = rpc(bank, "personal_sign", "0x" + b"away".hex(), FIRST)
+    item = pending(bank, "message")
+    bank.approve(item)
+    person.wait("request")
+    pid = next(p for p in daemon.programs() if paddock.comm(p) == "paddock-signer")
+    os.kill(pid, signal.SIGSTOP)
+    person.tell("release")
+    signature = person.wait("answered")["result"]
+    daemon.api_kills += 1
+    paddock.kill(pid)
+    assert answer.result(60)["result"] == signature
+    assert bank.until_state(item["id"], "broadcast")["card"]["signature"] == signature
 
 
 def test_a_signature_of_somebody_else(bank, person):

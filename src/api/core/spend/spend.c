@@ -192,6 +192,8 @@ static void copy_item(struct spend_entry *x, const struct sgn_item *item)
 		(void)!buf_add(&x->raw, item->raw);
 	}
 	x->state = item->state;
+	if (x->state != SGN_STATE_AWAITING_WALLET)
+		x->answered = (struct spend_answer){ 0 };
 }
 
 struct spend_entry *spend_learn(struct core *c, const struct sgn_item *item)
@@ -350,6 +352,10 @@ void spend_drive(struct spend_entry *x)
 		spend_elsewhere_begin(x);
 		await_end(x);
 		break;
+	case SGN_STATE_DROPPED:
+		spend_unfollow(x);
+		spend_watch_dropped(x);
+		break;
 	default: /* it was sent */
 		if (x->kind != SGN_REQUEST_KIND_TX || !x->n_tried)
 			break;
@@ -367,9 +373,9 @@ void spend_drive(struct spend_entry *x)
 
 /* ---- the signer comes and goes ---- */
 
-static const int32_t under_way[] = { SGN_STATE_PENDING,        SGN_STATE_APPROVED, SGN_STATE_SIGNED,
-				     SGN_STATE_BROADCAST,      SGN_STATE_INCLUDED, SGN_STATE_CONFIRMED,
-				     SGN_STATE_AWAITING_WALLET };
+static const int32_t under_way[] = { SGN_STATE_PENDING,         SGN_STATE_APPROVED, SGN_STATE_SIGNED,
+				     SGN_STATE_BROADCAST,       SGN_STATE_INCLUDED, SGN_STATE_CONFIRMED,
+				     SGN_STATE_AWAITING_WALLET, SGN_STATE_DROPPED };
 
 struct spend_sync {
 	struct core *core;
@@ -477,8 +483,11 @@ static void on_changed(struct signer_ask *a, const void *reply, const struct err
 {
 	struct spend_op *op = CONTAINER(a, struct spend_op, ask);
 	const struct sgn_item_reply *m = reply;
-	struct spend_entry *x = !e && m->item ? spend_learn(op->core, m->item) : NULL;
+	struct spend_entry *x = !e && m->item ? spend_find(op->core, m->item->id) : NULL;
 
+	if (x && x->state == m->item->state) /* what counts of it is another, which only they can see */
+		tell_watches(op->core, m->item);
+	x = !e && m->item ? spend_learn(op->core, m->item) : NULL;
 	spend_op_end(op, NULL, e);
 	if (x)
 		spend_drive(x);
@@ -500,7 +509,7 @@ static void on_told(struct signer_watch *w, struct view id)
 	struct core *c = CONTAINER(w, struct core, spends.watch);
 	struct spend_entry *x = spend_find(c, id);
 
-	if (!x) {
+	if (!x || x->state == SGN_STATE_DROPPED) {
 		look_at_ended(c, id);
 		return;
 	}

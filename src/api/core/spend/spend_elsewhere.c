@@ -30,6 +30,8 @@ void spend_elsewhere_end(struct spend_entry *x)
 		b->take_back(b, &x->errand);
 }
 
+static void report_answered(struct spend_entry *x, const char *note);
+
 /* ---- the errand ---- */
 
 static void put_hex(struct json_out *o, const char *key, struct view v)
@@ -142,6 +144,10 @@ void spend_elsewhere_begin(struct spend_entry *x)
 	x->external = true;
 	if (x->elsewhere)
 		return;
+	if (x->answered.kind) { /* the signer was away: it must not get lost */
+		report_answered(x, NULL);
+		return;
+	}
 	if (clock_wall_ms() >= x->expires_ms) {
 		spend_elsewhere_take(x, &(struct spend_answer){ .kind = SPEND_TIMEOUT });
 		return;
@@ -168,39 +174,52 @@ void spend_elsewhere_changed(struct core *c)
 
 /* ---- the answer ---- */
 
-void spend_elsewhere_take(struct spend_entry *x, const struct spend_answer *w)
+static int32_t state_after(enum spend_answer_kind kind)
 {
-	struct sgn_report r = { .note = view_of(w->note) };
-
-	x->external = true;
-	loop_timer_stop(&x->timer);
-	switch (w->kind) {
+	switch (kind) {
 	case SPEND_SENT:
-		r.state = SGN_STATE_BROADCAST;
-		r.hash = (struct view){ (const char *)w->hash, SPEND_HASH };
-		break;
 	case SPEND_SIGNED:
-		r.state = SGN_STATE_BROADCAST;
-		buf_clear(&x->raw);
-		(void)!buf_add(&x->raw, w->signature);
-		break;
+		return SGN_STATE_BROADCAST;
 	case SPEND_REFUSED:
-		r.state = SGN_STATE_WALLET_REJECTED;
-		break;
+		return SGN_STATE_WALLET_REJECTED;
 	case SPEND_FOREIGN:
-		r.state = SGN_STATE_MISMATCH;
-		break;
+		return SGN_STATE_MISMATCH;
 	case SPEND_TIMEOUT:
 	case SPEND_NO_ANSWER:
-		r.state = SGN_STATE_WALLET_TIMEOUT;
 		break;
 	}
-	r.note = r.note.p ? view_head(r.note, 200) : VIEW("");
+	return SGN_STATE_WALLET_TIMEOUT;
+}
+
+static void report_answered(struct spend_entry *x, const char *note)
+{
+	const enum spend_answer_kind kind = x->answered.kind;
+	struct sgn_report r = { .state = state_after(kind), .note = note ? view_of(note) : VIEW("") };
+
+	if (kind == SPEND_SENT)
+		r.hash = (struct view){ (const char *)x->answered.hash, SPEND_HASH };
+	if (kind == SPEND_SIGNED)
+		r.signature = buf_view(&x->raw);
+	r.note = view_head(r.note, 200);
 	if (x->busy) { /* a look at it is under way: this is more */
 		signer_cancel(&x->ask);
 		x->busy = false;
 	}
 	spend_report(x, &r);
+}
+
+void spend_elsewhere_take(struct spend_entry *x, const struct spend_answer *w)
+{
+	x->external = true;
+	loop_timer_stop(&x->timer);
+	x->answered = *w;
+	x->answered.note = NULL;
+	x->answered.signature = VIEW_NONE;
+	if (w->kind == SPEND_SIGNED) {
+		buf_clear(&x->raw);
+		(void)!buf_add(&x->raw, w->signature);
+	}
+	report_answered(x, w->note);
 }
 
 void spend_elsewhere_answer(struct core *c, struct spend_errand *q, const struct spend_answer *w)
@@ -262,10 +281,8 @@ static void on_shown(struct spend_call *k, const struct err *e)
 		 : known ? failed.msg
 			 : "the node does not know what the wallet has sent");
 	spend_call_done(k);
-	if (!x->unknown_ms)
-		x->unknown_ms = clock_wall_ms();
 	spend_later(x, why);
-	if (!e && !known && clock_wall_ms() - x->unknown_ms > SPEND_LOST_MS) {
+	if (!e && !known && spend_is_lost(x)) {
 		loop_timer_stop(&x->timer);
 		spend_report(x, &(struct sgn_report){ .state = SGN_STATE_DROPPED,
 						      .note = VIEW("no node knows it") });

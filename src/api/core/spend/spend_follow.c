@@ -163,9 +163,7 @@ static void act(struct spend_entry *x, enum spend_next next, const struct spend_
 		if (buf_len(&x->raw)) {
 			x->resend = true;
 			spend_drive(x);
-		} else if (!x->unknown_ms) {
-			x->unknown_ms = clock_wall_ms();
-		} else if (clock_wall_ms() - x->unknown_ms > SPEND_LOST_MS) {
+		} else if (spend_is_lost(x)) {
 			spend_report(x, &(struct sgn_report){ .state = SGN_STATE_DROPPED,
 							      .note = VIEW("no node knows it") });
 		}

@@ -78,6 +78,7 @@ bool spend_is_over(const struct sgn_item *item)
 	case SGN_STATE_CONFIRMED:
 	case SGN_STATE_AWAITING_WALLET:
 		return false;
+	case SGN_STATE_DROPPED:   /* whoever has its bytes may send it again */
 	case SGN_STATE_BROADCAST: /* of a message: a wallet elsewhere has signed it */
 	case SGN_STATE_SIGNED:
 		return item->kind != SGN_REQUEST_KIND_TX;

@@ -245,7 +245,7 @@ struct deciding {
 	struct spend_answer answer;
 	struct buf signature;
 	struct spend_proof *proof;
-	bool late; /* the wallet has sent what was given up */
+	bool late; /* the wallet has sent or signed what was given up */
 };
 
 static void end_item(struct deciding *d, const struct sgn_item *i)
@@ -370,10 +370,8 @@ static void report_answer(struct deciding *d)
 		spend_elsewhere_end(x);
 	if (d->answer.kind == SPEND_SENT)
 		r.hash = (struct view){ (const char *)d->answer.hash, SPEND_HASH };
-	if (d->answer.kind == SPEND_SIGNED && x) {
-		buf_clear(&x->raw);
-		(void)!buf_add(&x->raw, buf_view(&d->signature));
-	}
+	if (d->answer.kind == SPEND_SIGNED)
+		r.signature = buf_view(&d->signature);
 	ask(d, SGN_SIGNER_TYPE_REPORT, &sgn_report_msg, &r);
 }
 
@@ -395,13 +393,14 @@ static void answer(struct deciding *d, const struct sgn_item *i)
 	struct err e = { 0 };
 	uint8_t digest[SPEND_HASH];
 
-	d->late = i->state == SGN_STATE_WALLET_TIMEOUT && d->answer.kind == SPEND_SENT;
+	d->late = i->state == SGN_STATE_WALLET_TIMEOUT && d->answer.kind != SPEND_REFUSED;
 	if (!d->late && (!x || i->state != SGN_STATE_AWAITING_WALLET))
 		err_set(&e, ERR_STATE, "the request is %s", spend_state_name(i->state));
 	else if (d->answer.kind != SPEND_REFUSED && tx != (d->answer.kind == SPEND_SENT))
 		err_set(&e, ERR_INVALID, "the request is a %s: its answer is a %s", spend_kind_name(i->kind),
 			tx ? "hash" : "signature");
-	else if (d->answer.kind == SPEND_SIGNED && spend_proof_digest(i, digest) < 0)
+	else if (d->answer.kind == SPEND_SIGNED &&
+		 (i->from.n != ADDRESS_SIZE || spend_proof_digest(i, digest) < 0))
 		err_set(&e, ERR_INVALID, "what is to be signed cannot be read");
 	if (e.code) {
 		spend_op_end(&d->op, NULL, &e);
@@ -411,7 +410,9 @@ static void answer(struct deciding *d, const struct sgn_item *i)
 		report_answer(d);
 		return;
 	}
-	struct spend_proof *p = spend_proof_start(x, digest, buf_view(&d->signature), on_proof, d);
+	struct spend_proof *p = spend_proof_start(
+		&(struct spend_prover){ d->op.core, i->agent, i->chain, (const uint8_t *)i->from.p }, digest,
+		buf_view(&d->signature), on_proof, d);
 	if (p) /* else it is over, and may be gone */
 		d->proof = p;
 }

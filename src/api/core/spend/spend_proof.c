@@ -78,16 +78,16 @@ static void on_called(struct spend_call *k, const struct err *e)
 	done(arg, why.code ? &why : NULL);
 }
 
-static void ask_contract(struct spend_proof *p, const struct spend_entry *x, const uint8_t digest[SPEND_HASH],
-			 struct view signature)
+static void ask_contract(struct spend_proof *p, const uint8_t *of, const uint8_t digest[SPEND_HASH],
+			 struct view signature, struct spend_node *node)
 {
 	char account[ADDRESS_TEXT], hash[2 * SPEND_HASH + 1], bytes[2 * SPEND_SIGNATURE_MAX + 1];
 	const size_t padding = (32 - signature.n % 32) % 32;
 
-	address_text(x->account, account);
+	address_text(of, account);
 	text_hex(digest, SPEND_HASH, hash);
 	text_hex(signature.p, signature.n, bytes);
-	spend_call_init(&p->call, x->node);
+	spend_call_init(&p->call, node);
 	spend_call_add(&p->call, "eth_call",
 		       "[{\"to\":\"%s\",\"data\":\"0x" MAGIC "%s%064x%064zx%s%.*s\"},\"latest\"]", account,
 		       hash, 64, signature.n, bytes, (int)(2 * padding),
@@ -95,22 +95,22 @@ static void ask_contract(struct spend_proof *p, const struct spend_entry *x, con
 	spend_call_go(&p->call, on_called);
 }
 
-struct spend_proof *spend_proof_start(struct spend_entry *x, const uint8_t digest[SPEND_HASH],
+struct spend_proof *spend_proof_start(const struct spend_prover *who, const uint8_t digest[SPEND_HASH],
 				      struct view signature, spend_proof_done *done, void *arg)
 {
 	struct spend_proof *p = NULL;
+	struct spend_node *node = NULL;
 	struct err e = { 0 };
 
 	if (sig_init() < 0 || signature.n == 0 || signature.n > SPEND_SIGNATURE_MAX) {
 		err_set(&e, ERR_INVALID, "a signature has 1 to %d bytes", SPEND_SIGNATURE_MAX);
-	} else if (signed_by_key(x->account, digest, signature)) {
+	} else if (signed_by_key(who->account, digest, signature)) {
 		done(arg, NULL);
 		return NULL;
 	} else {
-		if (!x->node)
-			x->node = spend_node_get(x->core, view_of(x->agent), x->chain, &e);
-		p = x->node ? calloc(1, sizeof(*p)) : NULL;
-		if (x->node && !p)
+		node = spend_node_get(who->core, who->agent, who->chain, &e);
+		p = node ? calloc(1, sizeof(*p)) : NULL;
+		if (node && !p)
 			err_sys(&e, ERR_INTERNAL, ENOMEM, "signature");
 	}
 	if (!p) {
@@ -120,7 +120,7 @@ struct spend_proof *spend_proof_start(struct spend_entry *x, const uint8_t diges
 	p->done = done;
 	p->arg = arg;
 	p->starting = true;
-	ask_contract(p, x, digest, signature);
+	ask_contract(p, who->account, digest, signature, node);
 	p->starting = false;
 	if (!p->over)
 		return p;
@@ -131,7 +131,10 @@ struct spend_proof *spend_proof_start(struct spend_entry *x, const uint8_t diges
 struct spend_proof *spend_elsewhere_check(struct spend_errand *q, struct view signature,
 					  spend_proof_done *done, void *arg)
 {
-	return spend_proof_start(CONTAINER(q, struct spend_entry, errand), q->digest, signature, done, arg);
+	const struct spend_entry *x = CONTAINER(q, struct spend_entry, errand);
+
+	return spend_proof_start(&(struct spend_prover){ x->core, view_of(x->agent), x->chain, x->account },
+				 q->digest, signature, done, arg);
 }
 
 void spend_proof_cancel(struct spend_proof *p)

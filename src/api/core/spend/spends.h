@@ -21,8 +21,6 @@
 #define SPEND_ATTEMPTS 8
 #define SPEND_NOTE     192
 #define SPEND_BATCH    48 /* of one request to a node */
-#define SPEND_LOST_MS                                                                                        \
-	(10 * 60 * 1000) /* after which what a wallet elsewhere sent, and nobody knows, is dropped */
 
 /* ---- spend_node.c ---- */
 
@@ -154,8 +152,9 @@ struct spend_entry {
 	struct spend_elsewhere *elsewhere; /* that has the errand */
 	struct buf params;
 	uint8_t digest[SPEND_HASH];
-	bool elsewhere_before;   /* the errand was sent before a restart */
-	bool external, verified; /* what was sent is what was approved */
+	bool elsewhere_before;        /* the errand was sent before a restart */
+	bool external, verified;      /* what was sent is what was approved */
+	struct spend_answer answered; /* that the signer may not have yet; its signature is in `raw` */
 };
 
 struct spends {
@@ -240,12 +239,24 @@ void spend_elsewhere_end(struct spend_entry *x);   /* accepts one that has no er
 void spend_elsewhere_take(struct spend_entry *x, const struct spend_answer *w);
 void spend_verify(struct spend_entry *x); /* what a wallet elsewhere has sent */
 
+/* ---- spend_dropped.c ---- */
+
+/* Whether it is known for longer than is patience for what a wallet elsewhere sent: notes the first time. */
+bool spend_is_lost(struct spend_entry *x);
+void spend_watch_dropped(struct spend_entry *x);
+
 /* ---- spend_proof.c ---- */
 
 /* What is signed of a message or typed data; -EINVAL: there is nothing, and it is zero. */
 int spend_proof_digest(const struct sgn_item *i, uint8_t ret[SPEND_HASH]) _must_check_;
-/* As spend_elsewhere_check does it. */
-struct spend_proof *spend_proof_start(struct spend_entry *x, const uint8_t digest[SPEND_HASH],
+/* As spend_elsewhere_check does it, for an agent's account on a chain. */
+struct spend_prover {
+	struct core *core;
+	struct view agent;
+	uint64_t chain;
+	const uint8_t *account;
+};
+struct spend_proof *spend_proof_start(const struct spend_prover *who, const uint8_t digest[SPEND_HASH],
 				      struct view signature, spend_proof_done *done, void *arg);
 
 /* ---- spend_ask.c ---- */

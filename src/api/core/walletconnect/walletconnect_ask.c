@@ -417,7 +417,9 @@ static void take_back(struct spend_elsewhere *b, struct spend_errand *q)
 		struct wc_ask *k = CONTAINER(it, struct wc_ask, link);
 		if (k->errand != q)
 			continue;
-		walletconnect_ask_forget(k->session, k->request);
+		const struct wc_asked *asked = k->session ? find_asked(k->session, k->request) : NULL;
+		if (asked && !asked->late)
+			walletconnect_ask_forget(k->session, k->request);
 		free_ask(k);
 	}
 }

@@ -178,7 +178,7 @@ struct wc_late {
 	char id[WC_ID], relay_id[WC_ID];
 	enum wc_sign_kind kind;
 	int64_t code;
-	struct buf text;
+	struct buf text, signature; /* the bytes of the text, where it has any */
 	struct spend_late said;
 	bool busy;
 };

@@ -17,6 +17,7 @@ void walletconnect_late_free(struct wc_late *y)
 {
 	list_del(&y->link);
 	buf_done(&y->text);
+	buf_done(&y->signature);
 	free(y);
 }
 
@@ -60,12 +61,20 @@ void walletconnect_late_look(struct core *c)
 static void read_answer(struct wc_late *y)
 {
 	const struct view text = buf_view(&y->text);
+	const size_t n = text.n >= 2 && text.n % 2 == 0 && view_starts(text, "0x") ? (text.n - 2) / 2 : 0;
 	struct spend_answer *w = &y->said.answer;
 
-	if (y->kind == WC_SIGN_ERROR)
+	if (y->kind == WC_SIGN_ERROR) {
 		w->kind = y->code == WC_CODE_EXPIRED ? SPEND_NO_ANSWER : SPEND_REFUSED;
-	else if (text.n == 66 && view_starts(text, "0x") &&
-		 text_unhex(view_skip(text, 2), w->hash, sizeof(w->hash)) == 0)
+		return;
+	}
+	char *room = n ? buf_reserve(&y->signature, n) : NULL;
+	if (room && text_unhex(view_skip(text, 2), room, n) == 0) {
+		buf_commit(&y->signature, n);
+		w->signature = buf_view(&y->signature);
+	}
+	if (text.n == 66 && view_starts(text, "0x") &&
+	    text_unhex(view_skip(text, 2), w->hash, sizeof(w->hash)) == 0)
 		w->kind = SPEND_SENT;
 }
 
@@ -86,6 +95,7 @@ void walletconnect_late_keep(struct wc_session *s, const struct wc_asked *asked,
 			       .kind = a->kind,
 			       .code = a->code,
 			       .text = BUF_INIT(ANSWER_MAX),
+			       .signature = BUF_INIT(SPEND_SIGNATURE_MAX),
 			       .said = { .core = s->core, .done = on_said } };
 	memcpy(y->id, asked->id, sizeof(y->id));
 	memcpy(y->said.id, asked->request, sizeof(y->said.id));
