@@ -2,6 +2,8 @@
 
 import ctypes
 import json
+import os
+import random
 import socket
 import struct
 import subprocess
@@ -12,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import agents_kit
+import internet
 import paddock
 import signer
 from agents_kit import Agent, modules, pack  # noqa: F401
@@ -65,17 +68,6 @@ def with_names(file):
             raise OSError(ctypes.get_errno(), "resolv.conf")
 
     return prepare
-
-
-def own_address():
-    """An address of this machine that others reach, or none."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
-        try:
-            s.connect(("192.0.2.77", 9))
-        except OSError:
-            return None
-        address = s.getsockname()[0]
-    return None if address.startswith("127.") else address
 
 
 @pytest.fixture(scope="module")
@@ -349,23 +341,41 @@ class Closing(Handler):
 
 
 class Node(Front):
-    def __init__(self, anvil, address, port):
+    def __init__(self, anvil, listener):
         Front.__init__(self, anvil)
-        self.server_close_now(address, port)
-
-    def server_close_now(self, address, port):
         self.shutdown()
         self.socket.close()
-        self.socket = socket.create_server((address, port))
-        self.server_address, self.RequestHandlerClass = (address, port), Closing
+        self.socket = listener
+        self.server_address, self.RequestHandlerClass = listener.getsockname(), Closing
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
 
-@pytest.mark.skipif(not own_address(), reason="this machine has no address but its own")
-def test_a_name_that_is_bound_anew(make, anvil, names, rebound_port):
+@pytest.fixture
+def elsewhere(rebound_port):
+    """A listener at an address that is not this machine's: in a network namespace that lives as long as it does."""
+    net, link = f"11.{random.randrange(1, 255)}.{random.randrange(1, 255)}", f"pdkm{os.getpid() % 1000000}"
+
+    def listen():
+        assert ctypes.CDLL(None, use_errno=True).unshare(0x40000000) == 0  # CLONE_NEWNET, of this thread alone
+        internet.run("ip", "link", "set", "lo", "up")
+        subprocess.run(["nsenter", f"--net=/proc/{os.getpid()}/ns/net", "ip", "link", "add", link, "type", "veth", "peer", "name", "node", "netns", str(threading.get_native_id())], check=True)
+        internet.run("ip", "addr", "add", f"{net}.2/24", "dev", "node")
+        internet.run("ip", "link", "set", "node", "up")
+        return socket.create_server((f"{net}.2", rebound_port))
+
+    with ThreadPoolExecutor(1) as pool:
+        listener = pool.submit(listen).result()
+    internet.run("ip", "addr", "add", f"{net}.1/24", "dev", link)
+    internet.run("ip", "link", "set", link, "up")
+    yield listener
+    internet.run("ip", "link", "del", link)
+
+
+def test_a_name_that_is_bound_anew(make, anvil, names, rebound_port, elsewhere):
     """A name of `rpcs` leads to a node at first, then to this machine: what was checked is what is dialled."""
-    outside, inside = Node(anvil, own_address(), rebound_port), Node(anvil, "127.0.0.1", rebound_port)
-    names.answers = {"node": [own_address()], **REBOUND}
+    address = elsewhere.getsockname()[0]
+    outside, inside = Node(anvil, elsewhere), Node(anvil, socket.create_server(("127.0.0.1", rebound_port)))
+    names.answers = {"node": [address], **REBOUND}
     chains = {f"eip155:{100 + i}": f"http://{name}.rebound.test:{rebound_port}/" for i, name in enumerate(REBOUND)}
     it = make("rebound", chains=[CHAIN, *chains], rpcs={CHAIN: f"http://node.rebound.test:{rebound_port}/", **chains})
     assert "value" in it.run(f"return attempt(sdk.getBlockNumber('{CHAIN}'))") and len(outside.calls) == 1

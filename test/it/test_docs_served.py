@@ -228,9 +228,28 @@ def test_every_command_is_described(site):
     assert names - titles == set() and len(names) > 90
 
 
+AGENTS = ("docs/agents.md", "docs/walletconnect.md")
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_pages_of_agents(name, tmp_path):
+    """What they configure is accepted, and their commands exist with these options; test_agents.py and others run them."""
+    for language, line, text in blocks(name):
+        if language == "yaml":
+            file = tmp_path / "it.yaml"
+            file.write_text(re.sub(r"[0-9a-f]{4}…", "1f" * 32, text))
+            done = subprocess.run([paddock.BIN / "paddock", "config", "check", "--config", str(file)], capture_output=True, text=True, timeout=60)
+            assert done.returncode == 0, (name, line, done.stderr)
+        for words in re.findall(r"^paddock (\w+ \w+)(.*)$", text, re.M) if language == "sh" else ():
+            shown = subprocess.run([paddock.BIN / "paddock", "help", *words[0].split()], capture_output=True, text=True, timeout=60)
+            assert shown.returncode == 0, (name, line, words)
+            for option in re.findall(r"(?<= )--[a-z-]+", words[1].split("#")[0]):
+                assert option in shown.stdout, (name, line, option)
+
+
 def test_every_snippet_is_run():
     """Pages with blocks of code are those of test_docs.py, or have tests of their own."""
-    own = {"sdk/python/README.md", "sdk/typescript/README.md"}  # sdk/python/tests, test/sdk-typescript
+    own = {"sdk/python/README.md", "sdk/typescript/README.md", *AGENTS}  # sdk/python/tests, test/sdk-typescript; below, and test_agents*.py
     sources = [*paddock.ROOT.glob("docs/*.md"), *paddock.ROOT.glob("docs/*/*.md"), paddock.ROOT / "SECURITY.md", paddock.ROOT / "CONTRIBUTING.md"]
     for name in (path.relative_to(paddock.ROOT).as_posix() for path in sources):
         if any(language not in ("", "text") for language, _, _ in blocks(name)):
