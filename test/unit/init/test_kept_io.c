@@ -501,7 +501,7 @@ static void test_signal_since(void **state)
 	kept_cancel(&client, id);
 	assert_true(kept_info(pid, &info, NULL) && info.running);
 	s.since_ms = 0;
-	assert_true(kept_signal(&s) >= 4);
+	assert_true(kept_signal(&s) >= 3); /* two sleeps and the loop, which may be between two of its own */
 	wait_running("^sleep 930", 0);
 	s.scope = WIRE_SIGNAL_SCOPE_TREE;
 	kept_signal(&s);
