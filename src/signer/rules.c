@@ -357,6 +357,14 @@ static int check_right(struct signer_call *c, const struct sgn_rules *now, const
 	return err_set(e, ERR_FORBIDDEN, "only the owner may loosen rules (%s)", why);
 }
 
+static bool has_call(const struct sgn_rules *r)
+{
+	for (size_t i = 0; i < r->addresses.n; i++)
+		if (r->addresses.items[i].call)
+			return true;
+	return false;
+}
+
 /* What nobody looks at in the rules of a wallet must not look as if it held. */
 static int check_wallet(const struct sgn_rules *r, struct err *e)
 {
@@ -366,6 +374,7 @@ static int check_wallet(const struct sgn_rules *r, struct err *e)
 	} fields[] = {
 		{ "wallets", r->wallets.n },
 		{ "typed", r->typed.n },
+		{ "call", has_call(r) },
 		{ "allow_creation", r->allow_creation },
 		{ "allow_dangerous", r->allow_dangerous },
 		{ "allow_messages", r->allow_messages },

@@ -274,12 +274,14 @@ def test_reports_of_the_api_free_nothing(signer, wallet):
 
 @pytest.mark.parametrize("field", [
     {"max_pending": 3}, {"expiry_s": 60}, {"suspend_after": 3}, {"auto_below": amount(1)}, {"allow_messages": True}, {"allow_creation": True}, {"allow_dangerous": True},
-    {"wallets": [pb.AgentWallet(chain=1, wallet="w")]}, {"typed": [pb.TypedRule(chain=1, contract=b"\x11" * 20, primary_type="Mail")]}], ids=lambda field: next(iter(field)))
+    {"wallets": [pb.AgentWallet(chain=1, wallet="w")]}, {"typed": [pb.TypedRule(chain=1, contract=b"\x11" * 20, primary_type="Mail")]},
+    {"addresses": [pb.AddressRule(address=b"\x10" * 20), pb.AddressRule(chain=1, address=b"\x11" * 20, call=True)]}], ids=lambda field: next(iter(field)))
 def test_a_wallet_has_no_rule_that_would_not_hold(signer, wallet, field):
     """The owner is told, and what was there stays."""
     before = signer.api.ask("RULES_GET", scope=f"wallet:{wallet.id}").rules
     failed = signer.owner.fails("RULES_PUT", rules=pb.Rules(scope=f"wallet:{wallet.id}", **FEE_LIMITS, **field))
-    assert failed.code == "invalid_argument" and f"{next(iter(field))} is for agents" in str(failed)
+    name = next(iter(field)).replace("addresses", "call")
+    assert failed.code == "invalid_argument" and f"{name} is for agents" in str(failed)
     assert signer.api.ask("RULES_GET", scope=f"wallet:{wallet.id}").rules == before
     signer.rules("agent:dca", **field)
 
