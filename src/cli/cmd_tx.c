@@ -324,6 +324,19 @@ static const struct opt NOTE_OPTS[] = {
 	{ "note", 'm', OPT_TEXT, offsetof(struct note_flags, note), "TEXT", "why; kept in the audit log" },
 };
 
+/* A revocation is a new request, which somebody must approve in turn. */
+static int tell_how(const struct cmd_ctx *ctx, const char *verb, const struct json *tx, struct err *e)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(CARD_BYTES);
+
+	if (ctx->json || strcmp(verb, "/revoke") != 0 || !view_is(session_text(tx, "state"), "pending"))
+		return 0;
+	buf_puts(&b, "Approve it with: paddock tx approve ");
+	show_clean(&b, session_text(tx, "id"));
+	buf_putc(&b, '\n');
+	return show_bytes(STDOUT_FILENO, buf_view(&b), e);
+}
+
 static int decide(struct cmd_ctx *ctx, const char *verb, const struct note_flags *f, size_t n,
 		  char **operands, struct err *e)
 {
@@ -338,7 +351,7 @@ static int decide(struct cmd_ctx *ctx, const char *verb, const struct note_flags
 
 		if (post(&s, operands[i], verb, "note", f->note ? view_of(f->note) : VIEW_NONE, &tx, &one) >=
 		    0) {
-			if (print_state(ctx, tx, e) < 0)
+			if (print_state(ctx, tx, e) < 0 || tell_how(ctx, verb, tx, e) < 0)
 				return -1;
 			continue;
 		}
@@ -372,6 +385,7 @@ static int decide(struct cmd_ctx *ctx, const char *verb, const struct note_flags
 DECIDE(reject, "reject", "reject transactions of agents");
 DECIDE(cancel, "cancel", "withdraw transactions, or replace those that were sent by one that sends nothing");
 DECIDE(speed_up, "speed-up", "send transactions again with higher fees");
+DECIDE(revoke, "revoke", "ask for the end of the allowances that transactions gave");
 
 /* ---- the kill switch ---- */
 

@@ -123,6 +123,7 @@
 	X(tx_reject)                                                                                         \
 	X(tx_cancel)                                                                                         \
 	X(tx_speed_up)                                                                                       \
+	X(tx_revoke)                                                                                         \
 	X(tx_watch)                                                                                          \
 	X(tx_export)                                                                                         \
 	X(tx_pause)                                                                                          \

@@ -43,7 +43,7 @@ VERBS = {
     "agent start": "startAgent", "agent stop": "stopAgent", "agent restart": "restartAgent", "agent logs": "listAgentLogs",
     "agent upgrade": "upgradeAgent", "agent search": "listCatalogues",
     "tx ls": "listTransactions", "tx show": "getTransaction", "tx approve": "approveTransaction", "tx reject": "rejectTransaction",
-    "tx cancel": "cancelTransaction", "tx speed-up": "speedUpTransaction", "tx export": "listTransactions", "tx watch": "listEvents",
+    "tx cancel": "cancelTransaction", "tx speed-up": "speedUpTransaction", "tx revoke": "revokeTransaction", "tx export": "listTransactions", "tx watch": "listEvents",
     "tx pause": "pauseSigner", "tx limits": "getAgentLimits", "tx spent": "getAgentSpending getWalletSpending",
     "tx status": "getSigner listChains listWallets", "tx audit": "listSignerAudit",
     "api": "readWorkspaceFile statWorkspaceFile writeWorkspaceFile removeWorkspaceFile",

@@ -8,6 +8,7 @@ import pytest
 import paddock
 import signer
 from agents_kit import modules  # noqa: F401
+from clitool import Cli
 from spend_kit import ACCOUNTS, ETHER, FRIEND, Bank, agents, anvil, bank, daemon, front, honest, make_token, other, owner, shaky  # noqa: F401
 
 TYPED = {"types": {"EIP712Domain": [{"name": "name", "type": "string"}, {"name": "chainId", "type": "uint256"}, {"name": "verifyingContract", "type": "address"}],
@@ -199,6 +200,117 @@ def test_an_increased_allowance_is_shown_as_a_whole(shaky, other, honest):
         assert shown(shaky.get(id)) == (FRIEND, "80", "95")
         assert shaky.say(id, "reject").status == 200
     finally:
+        shaky.allow()
+
+
+# ---- allowances are taken back
+
+
+def coins(chain, *tokens):
+    return [signer.pb.Limit(chain=chain, asset=bytes.fromhex(token[2:]), per_tx=signer.amount(300), symbol="COIN") for token in tokens]
+
+
+def allowance(chain, token, account):
+    return chain.number("eth_call", {"to": token, "data": f"0xdd62ed3e{int(account, 16):064x}{int(FRIEND, 16):064x}"}, "latest")
+
+
+def revoked(bank, id, **body):
+    response = bank.say(id, "revoke", **body)
+    assert response.status == 200, response
+    return response.json()
+
+
+def cannot_revoke(bank, id, text):
+    response = bank.say(id, "revoke")
+    assert (response.status, response.json()["error"]["code"]) == (409, "wrong_state") and text in response.json()["error"]["message"], response
+
+
+def waits(bank, token, data):
+    return bank.get(bank.send(0, token, data=data, headers={"Prefer": "respond-async"}).result(60)["body"]["id"])
+
+
+def test_an_allowance_is_taken_back(bank, anvil, daemon):
+    """A person asks for it, and the new request waits for an approval as every other does; when it is mined, nobody may take anything."""
+    token = make_token(anvil, bank.account)
+    stranger = daemon.client().post("/v1/keys", {"tenant": "no-friend", "role": "user", "create_tenant": True}).json()
+    inside = paddock.Client(daemon, bank.run("return env.ASSEGAI_AGENT_TOKEN"))
+    bank.allow(limits=coins(31337, token))
+    try:
+        asked = waits(bank, token, approve(50))
+        id = asked["id"]
+        cannot_revoke(bank, id, "the request is pending")
+        bank.approve(asked)
+        bank.until_state(id, "confirmed", "final")
+        assert allowance(anvil, token, bank.account) == 50
+        for client, status in ((paddock.Client(daemon, stranger["key"]), 404), (inside, 403), (paddock.Client(daemon), 401)):
+            assert client.post(f"/v1/transactions/{id}/revoke", {}).status == status
+        assert bank.list(state="pending") == []
+        first = revoked(bank, id, note="not needed any more")
+        assert (first["state"], first["reason"], first["agent"], first["wallet"], first["chain"]) == ("pending", f"revoke {id}", bank.agent.id, bank.wallet.id, bank.chain)
+        assert (first["to"], first["value"], first["card"]["data"]) == (asked["to"], "0", approve(0)) and shown(first) == (FRIEND, "50", "0")
+        assert revoked(bank, id)["id"] == first["id"]
+        # What was rejected is over: it can be asked for again, also by the command line.
+        assert bank.say(first["id"], "reject").status == 200
+        said = Cli(daemon).ok("tx", "revoke", id).splitlines()
+        second = bank.get(said[0].split(":")[0])
+        assert said == [f"{second['id']}: pending", f"Approve it with: paddock tx approve {second['id']}"] and second["id"] != first["id"]
+        bank.approve(second)
+        bank.until_state(second["id"], "confirmed", "final")
+        assert allowance(anvil, token, bank.account) == 0
+        cannot_revoke(bank, id, "the allowance is 0 already")
+        cannot_revoke(bank, second["id"], "gives no allowance")
+        # It was given anew: what was done before does not answer.
+        anvil.receipt(anvil.ask("eth_sendTransaction", {"from": bank.account, "to": token, "data": approve(7)}))
+        third = revoked(bank, id)
+        assert third["state"] == "pending" and third["id"] not in (first["id"], second["id"])
+        assert bank.say(third["id"], "reject").status == 200
+    finally:
+        bank.allow()
+
+
+def test_what_gives_no_allowance_is_not_taken_back(bank, anvil):
+    """A payment, and approve() of what has no allowances: of ERC-721 it is a token's number, and 0 is one."""
+    other = "0x00000000000000000000000000000000000000a7"
+    anvil.ask("anvil_setCode", other, "0x00")
+    bank.allow(limits=coins(31337, other))
+    try:
+        card, _ = bank.done(2121)
+        cannot_revoke(bank, card["id"], "gives no allowance")
+        asked = waits(bank, other, approve(50))
+        bank.approve(asked)
+        bank.until_state(asked["id"], "confirmed", "final")
+        cannot_revoke(bank, asked["id"], "it is no ERC-20 token")
+        assert bank.list(state="pending") == []
+        assert bank.say("nonsense", "revoke").status == 404
+    finally:
+        bank.allow()
+
+
+def test_an_allowance_is_taken_back_before_it_is_mined(shaky, other, honest):
+    """It is 0 until then. A node that does not say so hinders nothing."""
+    def silent(asked):
+        return (200, b"nonsense") if isinstance(asked, list) and [r["method"] for r in asked] == ["eth_chainId", "eth_call"] else None
+
+    token = make_token(other, shaky.account)
+    shaky.allow(limits=coins(1337, token))
+    other.ask("evm_setAutomine", False)
+    try:
+        asked = waits(shaky, token, approve(50))
+        shaky.approve(asked)
+        shaky.until_state(asked["id"], "broadcast")
+        made = revoked(shaky, asked["id"])
+        honest.instead = silent
+        assert revoked(shaky, asked["id"])["id"] == made["id"]
+        assert ["eth_chainId", "eth_call"] in honest.calls
+        honest.instead = None
+        shaky.approve(made)
+        shaky.until_state(made["id"], "broadcast")
+        other.ask("evm_mine")
+        for each in (asked, made):
+            shaky.until_state(each["id"], "included", "confirmed", "final")
+        assert allowance(other, token, shaky.account) == 0
+    finally:
+        other.ask("evm_setAutomine", True)
         shaky.allow()
 
 

@@ -222,7 +222,7 @@ EXCEPTIONS = {reason: set(re.split(r"\s{2,}", routes.strip())) for reason, route
         DELETE /v1/secrets/{}  PUT /v1/secrets/{}  POST /v1/vault/rotate""",
     "the signer has its own database and answers when it has the change (docs/design/signer.md)": """
         POST /v1/transactions/{}/approve  POST /v1/transactions/{}/reject  POST /v1/transactions/{}/cancel
-        POST /v1/transactions/{}/speed-up  POST /v1/transactions/{}/wallet  PUT /v1/agents/{}/limits  PUT /v1/signer
+        POST /v1/transactions/{}/speed-up  POST /v1/transactions/{}/revoke  POST /v1/transactions/{}/wallet  PUT /v1/agents/{}/limits  PUT /v1/signer
         tool transactions""",
     "not supported yet": """
         POST /v1/wallets/connect  DELETE /v1/wallets/sessions/{}""",

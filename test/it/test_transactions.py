@@ -165,7 +165,7 @@ def test_withdrawn(document, pending, api):
     done = api.post(f"/v1/transactions/{tx['id']}/cancel", {})
     check(document, "post", "/v1/transactions/{}/cancel", done)
     assert done.status == 200 and done.json()["state"] == "cancelled"
-    for verb in ("cancel", "speed-up", "reject"):
+    for verb in ("cancel", "speed-up", "reject", "revoke"):
         refused = api.post(f"/v1/transactions/{tx['id']}/{verb}", {"note": None})
         assert (refused.status, refused.json()["error"]["code"]) == (409, "wrong_state"), verb
     assert api.post(f"/v1/transactions/{tx['id']}/wallet", {"rejected": True}).status == 409
@@ -312,7 +312,7 @@ def test_others_see_and_decide_nothing(bank, pending, api, stranger, daemon):
     tx = pending(2007)
     path = f"/v1/transactions/{tx['id']}"
     assert stranger.get("/v1/transactions").json()["transactions"] == []
-    for verb, body in (("approve", {"digest": tx["digest"]}), ("reject", {}), ("cancel", {}), ("speed-up", {}), ("wallet", {"rejected": True})):
+    for verb, body in (("approve", {"digest": tx["digest"]}), ("reject", {}), ("cancel", {}), ("speed-up", {}), ("revoke", {}), ("wallet", {"rejected": True})):
         assert stranger.post(f"{path}/{verb}", body).status == 404, verb
     assert stranger.get(path).status == 404
     for thing in ("limits", "spending"):
@@ -325,7 +325,7 @@ def test_others_see_and_decide_nothing(bank, pending, api, stranger, daemon):
     # The agent's own token, and the others of its sandbox: known, and worth nothing here.
     token = bank.run("return env.ASSEGAI_AGENT_TOKEN")
     inside = paddock.Client(daemon, token)
-    for method, where, body in (("POST", f"{path}/approve", {"digest": tx["digest"]}), ("GET", path, None), ("POST", f"{path}/reject", {})):
+    for method, where, body in (("POST", f"{path}/approve", {"digest": tx["digest"]}), ("GET", path, None), ("POST", f"{path}/reject", {}), ("POST", f"{path}/revoke", {})):
         refused = inside.send_json(method, where, body) if body is not None else inside.get(where)
         assert (refused.status, refused.json()["error"]["code"]) == (403, "forbidden"), where
     assert bank.get(tx["id"])["state"] == "pending"
@@ -333,7 +333,7 @@ def test_others_see_and_decide_nothing(bank, pending, api, stranger, daemon):
 
 def test_who_has_no_key_decides_nothing(bank, pending, api):
     """By a listener that asks for none: what is there can be seen, and nobody is known who could decide."""
-    tx, bodies = pending(2051), {"approve": "digest", "reject": None, "cancel": None, "speed-up": None}
+    tx, bodies = pending(2051), {"approve": "digest", "reject": None, "cancel": None, "speed-up": None, "revoke": None}
     keyless = api.get("/v1/dialects").json()["listeners"][1]["port"]
 
     def send(method, path, body=None, **headers):
@@ -367,7 +367,7 @@ def test_no_other_page_decides_with_the_session(bank, pending, daemon, api):
     tx, guest = pending(2050), paddock.Client(daemon)
     cookie = cookie_of(sign_in(guest, daemon.key))
     paths = {f"/v1/transactions/{tx['id']}/{verb}": body for verb, body in
-             (("approve", {"digest": tx["digest"]}), ("reject", {}), ("cancel", {}), ("speed-up", {}), ("wallet", {"rejected": True}))}
+             (("approve", {"digest": tx["digest"]}), ("reject", {}), ("cancel", {}), ("speed-up", {}), ("revoke", {}), ("wallet", {"rejected": True}))}
     paths |= {"/v1/wallets/connect": {}, "/v1/agents": {"manifest": agents_kit.manifest(), "consent": True, "name": "forged"},
               f"{bank.agent.path}/stop": {}}
 
@@ -811,7 +811,7 @@ def test_tenants_apart(daemon, api, bank, pending, neighbour):
                                 ("GET", f"{path}/spending", None), ("PUT", f"{path}/limits", {"paused": True}), ("POST", f"{path}/start", {}),
                                 ("POST", f"{path}/stop", {}), ("POST", f"{path}/restart", {}),
                                 ("POST", f"/v1/transactions/{others['id']}/approve", {"digest": others["digest"]}),
-                                ("POST", f"/v1/transactions/{others['id']}/reject", {}), ("GET", f"/v1/transactions/{others['id']}", None)):
+                                ("POST", f"/v1/transactions/{others['id']}/reject", {}), ("POST", f"/v1/transactions/{others['id']}/revoke", {}), ("GET", f"/v1/transactions/{others['id']}", None)):
         answer = client.request(method, where) if body is None else client.send_json(method, where, body)
         assert answer.status == 404, (method, where, answer)
     assert client.request("PUT", f"{path}/code", pack("index.js")).status == 404

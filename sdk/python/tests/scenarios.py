@@ -743,7 +743,7 @@ async def transactions(client, world):
     page = await client.transactions.list(state="pending", chain="eip155:1", asset="native", limit=5)
     assert page.transactions == [] and page.next is None
     assert (await client.transactions.export_csv()).startswith("id,created_at,state,")
-    for call in (client.transactions.get, client.transactions.reject, client.transactions.cancel, client.transactions.speed_up):
+    for call in (client.transactions.get, client.transactions.reject, client.transactions.cancel, client.transactions.speed_up, client.transactions.revoke):
         with pytest.raises(errors.NotFound):
             await call("nonsense")
     with pytest.raises(errors.NotFound):
@@ -781,6 +781,9 @@ async def people_decide(client, world):
         assert (await client.transactions.speed_up(tx.id)).id == tx.id
         second = (await in_state(client, tx.id, "broadcast")).hash
         assert (await client.transactions.cancel(tx.id)).id == tx.id
+        with pytest.raises(errors.ApiError) as caught:
+            await client.transactions.revoke(tx.id, note="it gave none")
+        assert caught.value.code == "wrong_state" and "gives no allowance" in str(caught.value)
         attempts = (await client.transactions.get(tx.id)).card.attempts
         assert [each.hash for each in attempts][1:] == [second, first] and second != first
         spending = await client.wallets.spending(asked["wallet"])

@@ -276,6 +276,11 @@ class Transactions extends Group {
     const { signal, ...json } = options;
     return this.core.call('speedUpTransaction', { path: { id }, json, signal });
   }
+  /** Takes back the allowance that it gave: a new transaction, which is to be approved. */
+  revoke(id: string, options: { note?: string } & CallOptions = {}): Promise<Transaction> {
+    const { signal, ...json } = options;
+    return this.core.call('revokeTransaction', { path: { id }, json, signal });
+  }
   /** What an external wallet did. */
   answer(id: string, answer: TransactionAnswer, options: CallOptions = {}): Promise<Transaction> {
     return this.core.call('answerTransaction', { path: { id }, json: answer, ...options });

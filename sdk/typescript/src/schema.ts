@@ -3460,6 +3460,15 @@ export interface Operations {
     body: TransactionNote;
     result: Transaction;
   };
+  /** Take back the allowance that a transaction gave: `POST /v1/transactions/{id}/revoke` */
+  revokeTransaction: {
+    path: {
+      id: string;
+    };
+    query: {};
+    body: TransactionNote;
+    result: Transaction;
+  };
   /** Report what an external wallet did: `POST /v1/transactions/{id}/wallet` */
   answerTransaction: {
     path: {
@@ -4196,6 +4205,7 @@ export const ROUTES: { readonly [K in keyof Operations]: readonly [method: strin
   rejectTransaction: ['POST', '/v1/transactions/{id}/reject'],
   cancelTransaction: ['POST', '/v1/transactions/{id}/cancel'],
   speedUpTransaction: ['POST', '/v1/transactions/{id}/speed-up'],
+  revokeTransaction: ['POST', '/v1/transactions/{id}/revoke'],
   answerTransaction: ['POST', '/v1/transactions/{id}/wallet'],
   listWallets: ['GET', '/v1/wallets'],
   getWalletSpending: ['GET', '/v1/wallets/{id}/spending'],

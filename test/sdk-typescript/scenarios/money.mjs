@@ -46,6 +46,7 @@ export default [
     const second = (await inState(tx.id, 'broadcast')).hash;
     assert.notEqual(second, first);
     assert.equal((await paddock.transactions.cancel(tx.id)).id, tx.id);
+    await assert.rejects(paddock.transactions.revoke(tx.id), { code: 'wrong_state' });
     const { attempts } = (await paddock.transactions.get(tx.id)).card;
     assert.deepEqual(attempts.slice(1).map((one) => one.hash), [second, first]);
   }],

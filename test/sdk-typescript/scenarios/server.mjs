@@ -125,6 +125,7 @@ export default [
     await assert.rejects(paddock.transactions.reject('nonsense', { note: 'no' }), missing);
     await assert.rejects(paddock.transactions.cancel('nonsense'), missing);
     await assert.rejects(paddock.transactions.speedUp('nonsense'), missing);
+    await assert.rejects(paddock.transactions.revoke('nonsense', { note: 'no' }), missing);
     await assert.rejects(paddock.transactions.answer('nonsense', { rejected: true }), missing);
     assert.deepEqual(await paddock.wallets.list(), []);
     await assert.rejects(paddock.wallets.spending('none of mine'));

@@ -75,6 +75,12 @@ struct job *spend_cancel(struct core *c, const struct actor *a, struct view id, 
 struct job *spend_speed_up(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
 			   struct err *e) _must_check_;
 
+/* A request that was signed has allowed somebody to take a token: the agent's new request, approve(spender,
+ * 0), which waits for people as others do; asked for again, the same one while it is under way. ERR_STATE: it
+ * allows nothing, or nothing any more; ERR_FORBIDDEN: the policy refuses. */
+struct job *spend_allowance_revoke(struct core *c, const struct actor *a, struct view id, job_done *done,
+				   void *arg, struct err *e) _must_check_;
+
 enum spend_answer_kind {
 	SPEND_NO_ANSWER,
 	SPEND_SENT,

@@ -29,7 +29,7 @@ struct asking {
 	struct spend_op op;
 	struct list waiting; /* of the entry */
 	struct loop_timer timer;
-	char agent[AGENT_ID + 1], key[KEY_MOST + 1], origin[64], reason[SPEND_NOTE_MAX + 1];
+	char agent[AGENT_ID + 1], key[KEY_MOST + 1], origin[256], reason[SPEND_NOTE_MAX + 1];
 	char wallet[64], account_text[ADDRESS_TEXT];
 	uint8_t account[ADDRESS_SIZE], from[ADDRESS_SIZE], to[ADDRESS_SIZE], value[U256_BYTES], content[32];
 	bool has_account, has_from, async, account_only;
@@ -490,6 +490,8 @@ static int read_ask(struct asking *q, const struct agent_ask *ask, struct err *e
 	}
 	if (view_to_str(ask->key, q->key, sizeof(q->key)) < 0)
 		return err_set(e, ERR_INVALID, "Idempotency-Key has at most %d characters", KEY_MOST);
+	if (ask->by.n)
+		snprintf(q->origin, sizeof(q->origin), "key %.*s", VIEW_ARG(view_head(ask->by, 240)));
 	if (view_to_str(ask->reason, q->reason, sizeof(q->reason)) < 0)
 		return err_set(e, ERR_INVALID, "reason has at most %d bytes", SPEND_NOTE_MAX);
 	if (ask->kind == AGENT_ASK_TRANSACTION)

@@ -368,3 +368,23 @@ size_t spend_moves_approvals(int32_t kind, const uint8_t account[ADDRESS_SIZE], 
 	arena_done(&a);
 	return n;
 }
+
+bool spend_moves_allowance(const struct sgn_item *i, struct spend_approval *ret)
+{
+	struct call call = { 0 };
+	bool found = false;
+
+	if (i->kind != SGN_REQUEST_KIND_TX || i->to.n != ADDRESS_SIZE || i->from.n != ADDRESS_SIZE)
+		return false;
+	const uint8_t *token = (const uint8_t *)i->to.p;
+	call_read(&(struct call_input){ .account = (const uint8_t *)i->from.p, .to = token, .data = i->data },
+		  &call);
+	for (unsigned k = 0; k < call.n && !found && call.class == CALL_APPROVAL; k++) {
+		const struct call_effect *x = &call.effects[k];
+		found = x->approval && address_eq(x->asset, token) && !u256_is_zero(&x->amount);
+		memcpy(ret->asset, token, ADDRESS_SIZE);
+		memcpy(ret->spender, x->to, ADDRESS_SIZE);
+	}
+	buf_done(&call.tree);
+	return found;
+}

@@ -36,3 +36,6 @@ struct spend_approval {
  * elsewhere than in the token. */
 size_t spend_moves_approvals(int32_t kind, const uint8_t account[ADDRESS_SIZE], struct view to,
 			     struct view data, struct spend_approval ret[SPEND_ALLOWANCES]);
+/* The one that a transaction gives of the token that it calls. False: it is no approval, or one of nothing.
+ */
+bool spend_moves_allowance(const struct sgn_item *i, struct spend_approval *ret);

@@ -48,6 +48,7 @@ void spend_op_end(struct spend_op *op, const void *result, const struct err *e)
 
 	list_del(&op->link);
 	signer_cancel(&op->ask);
+	job_abandon(op->inner);
 	if (op->release)
 		op->release(op);
 	job_finish(&op->job, result, e ? &copy : NULL);
@@ -236,7 +237,7 @@ struct job *spend_list(struct core *c, const struct actor *a, const struct spend
 
 /* ---- decisions ---- */
 
-enum deed { LOOK, APPROVE, REJECT, CANCEL, SPEED_UP, ANSWER };
+enum deed { LOOK, APPROVE, REJECT, CANCEL, SPEED_UP, ANSWER, REVOKE };
 struct deciding {
 	struct spend_op op;
 	enum deed deed;
@@ -331,6 +332,7 @@ static void on_again(void *arg, const void *result, const struct err *e)
 {
 	struct deciding *d = arg;
 
+	d->op.inner = NULL;
 	spend_op_end(&d->op, result, e);
 }
 
@@ -345,9 +347,18 @@ static void again(struct deciding *d, const struct sgn_item *i, int32_t mode)
 			x && x->external ? "the transaction is the wallet's: use the wallet"
 					 : "the request is %s",
 			spend_state_name(i->state));
-	else if (spend_again(d->op.core, x, mode, on_again, d, &e))
+	else if ((d->op.inner = spend_again(d->op.core, x, mode, on_again, d, &e)))
 		return;
 	spend_op_end(&d->op, NULL, &e);
+}
+
+static void revoke(struct deciding *d, const struct sgn_item *i)
+{
+	struct err e = { 0 };
+
+	d->op.inner = spend_allowance(d->op.core, &d->op.actor, i->id, on_again, d, &e);
+	if (!d->op.inner)
+		spend_op_end(&d->op, NULL, &e);
 }
 
 /* What the wallet in the page said is good: the signer gets it, and what waits is told when that has it. */
@@ -459,6 +470,9 @@ static void on_item(struct signer_ask *a, const void *reply, const struct err *e
 	case ANSWER:
 		answer(d, i);
 		break;
+	case REVOKE:
+		revoke(d, i);
+		break;
 	}
 }
 
@@ -533,6 +547,12 @@ struct job *spend_speed_up(struct core *c, const struct actor *a, struct view id
 			   struct err *e)
 {
 	return start(begin(c, a, SPEED_UP, id, done, arg, e), e);
+}
+
+struct job *spend_allowance_revoke(struct core *c, const struct actor *a, struct view id, job_done *done,
+				   void *arg, struct err *e)
+{
+	return start(begin(c, a, REVOKE, id, done, arg, e), e);
 }
 
 static void release_answer(struct spend_op *op)

@@ -4,7 +4,7 @@
  * spend.c has the index of what is under way, spend_node.c asks nodes, spend_facts.c what the signer must
  * know of the chain, spend_ask.c is for agents, spend_people.c and spend_pass.c for people, spend_send.c
  * signs and sends, spend_follow.c looks what becomes of it, spend_elsewhere.c is about wallets elsewhere,
- * spend_proof.c about their signatures.
+ * spend_proof.c about their signatures, spend_allowance.c takes allowances back.
  */
 #pragma once
 
@@ -266,6 +266,12 @@ void spend_tell_agents(struct spend_entry *x, const struct sgn_item *item);
 void spend_end_waiters(struct spend_entry *x, const struct err *e);
 void spend_forget_kept(struct core *c);
 
+/* ---- spend_allowance.c ---- */
+
+/* What spend_allowance_revoke does for somebody who may: the result is a spend_view. */
+struct job *spend_allowance(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
+			    struct err *e);
+
 /* ---- spend_people.c ---- */
 
 /* One operation of somebody: a job with a call and facts. */
@@ -278,6 +284,7 @@ struct spend_op {
 	struct signer_ask ask;
 	struct spend_facts facts;
 	struct arena arena;
+	struct job *inner;                    /* that it waits for; abandoned with it */
 	void (*release)(struct spend_op *op); /* may be NULL */
 };
 /* Of this size, which begins with a struct spend_op; NULL with ERR_INTERNAL. */

@@ -239,7 +239,7 @@ static void approve(struct request *r)
 		answer_await(r, spend_approve(r->core, &r->actor, r->params[0], digest, on_one, r, &e), &e);
 }
 
-/* The three others; false: the answer was sent. */
+/* The others; false: the answer was sent. */
 static bool read_note(struct request *r, struct note_body *ret)
 {
 	struct err e = { 0 };
@@ -277,6 +277,15 @@ static void speed_up(struct request *r)
 
 	if (read_note(r, &body))
 		answer_await(r, spend_speed_up(r->core, &r->actor, r->params[0], on_one, r, &e), &e);
+}
+
+static void revoke(struct request *r)
+{
+	struct note_body body = { 0 };
+	struct err e = { 0 };
+
+	if (read_note(r, &body))
+		answer_await(r, spend_allowance_revoke(r->core, &r->actor, r->params[0], on_one, r, &e), &e);
 }
 
 static int read_answer(struct request *r, const struct answer_body *b, struct spend_answer *ret,
@@ -331,6 +340,8 @@ const struct route rest_transactions_routes[] = {
 	  .audit_body = true },
 	{ "POST", "/v1/transactions/{id}/speed-up", speed_up, .body = ROUTE_JSON,
 	  .audit = "transaction.speed_up", .audit_body = true },
+	{ "POST", "/v1/transactions/{id}/revoke", revoke, .body = ROUTE_JSON, .audit = "transaction.revoke",
+	  .audit_body = true },
 	{ "POST", "/v1/transactions/{id}/wallet", wallet, .body = ROUTE_JSON, .audit = "transaction.wallet",
 	  .audit_body = true },
 	{ 0 },

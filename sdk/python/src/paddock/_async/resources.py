@@ -368,6 +368,11 @@ class AsyncTransactions(Group):
         """Sends it again with higher fees."""
         return models.Transaction._of(await self._api.json("POST", f"/v1/transactions/{segment(id)}/speed-up", given(note=note)))
 
+    @operation("revokeTransaction")
+    async def revoke(self, id: str, *, note: Optional[str] = None) -> models.Transaction:
+        """Takes back the allowance that it gave: a new transaction, which is to be approved."""
+        return models.Transaction._of(await self._api.json("POST", f"/v1/transactions/{segment(id)}/revoke", given(note=note)))
+
     @operation("answerTransaction")
     async def answer(
         self, id: str, *, hash: Optional[str] = None, signature: Optional[str] = None, rejected: Optional[bool] = None

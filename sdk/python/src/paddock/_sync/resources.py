@@ -369,6 +369,11 @@ class Transactions(Group):
         """Sends it again with higher fees."""
         return models.Transaction._of(self._api.json("POST", f"/v1/transactions/{segment(id)}/speed-up", given(note=note)))
 
+    @operation("revokeTransaction")
+    def revoke(self, id: str, *, note: Optional[str] = None) -> models.Transaction:
+        """Takes back the allowance that it gave: a new transaction, which is to be approved."""
+        return models.Transaction._of(self._api.json("POST", f"/v1/transactions/{segment(id)}/revoke", given(note=note)))
+
     @operation("answerTransaction")
     def answer(
         self, id: str, *, hash: Optional[str] = None, signature: Optional[str] = None, rejected: Optional[bool] = None
