@@ -448,6 +448,7 @@ const scenarios = {
     await api("POST", `/v1/transactions/${one.id}/approve`, { digest: one.digest });
     assert.equal((await first).status, 200);
     await reaches(one.id, "confirmed", "final");
+    world.allowed = one.id;
     const answer = wants(approves(8050));
     const tx = await oneWaits(world.token);
     await show(tx.id);
@@ -465,6 +466,25 @@ const scenarios = {
     await safe(page, "names of the owner");
     await page.getByRole("button", { name: "Reject", exact: true }).click();
     await paid;
+  },
+
+  async "an allowance is revoked"() {
+    await open(`transactions/${world.allowed}`);
+    await page.getByRole("button", { name: "Revoke this allowance" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke it" }).click();
+    const card = page.getByRole("article");
+    await card.getByText("Allowance: 70 COIN → 0 COIN").waitFor(); // the new request, in the queue
+    await card.getByText(`revoke ${world.allowed}`).first().waitFor();
+    const tx = await oneWaits(world.token);
+    await page.getByRole("button", { name: "Approve" }).click();
+    await reaches(tx.id, ...DONE);
+    await open(`transactions/${world.allowed}`);
+    await page.getByRole("button", { name: "Revoke this allowance" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke it" }).click();
+    await page.getByText("the allowance is 0 already").first().waitFor();
+    await open(`transactions/${tx.id}`);
+    await card.locator(".sentence").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Revoke this allowance" }).count(), 0, "it gives none");
   },
 
   async "what a node says is text"() {

@@ -196,6 +196,7 @@ export const approve = (tx: Tx) => call<Tx>("POST", `${txPath(tx.id)}/approve`, 
 export const reject = (id: string, note?: string) => call<Tx>("POST", `${txPath(id)}/reject`, note ? { note } : {});
 export const cancel = (id: string) => call<Tx>("POST", `${txPath(id)}/cancel`, {});
 export const speedUp = (id: string) => call<Tx>("POST", `${txPath(id)}/speed-up`, {});
+export const revoke = (id: string) => call<Tx>("POST", `${txPath(id)}/revoke`, {});
 export const walletAnswer = (id: string, answer: WalletAnswer) => call<Tx>("POST", `${txPath(id)}/wallet`, answer);
 export const pauseAgent = (agent: string) => call<AgentLimits>("PUT", `/v1/agents/${encodeURIComponent(agent)}/limits`, { paused: true });
 export const pauseAll = (cancel_pending: boolean) => call<Signer>("PUT", "/v1/signer", { paused: true, cancel_pending });

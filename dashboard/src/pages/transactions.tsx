@@ -9,7 +9,7 @@ import Card, { explorerLink } from "../money/card";
 import { namedTx } from "../money/native";
 import { Amount, assetName, Banner, TxBadge } from "../money/parts";
 import { changed } from "../money/queue";
-import { cancel, type Chain, speedUp, STATE_WORDS, STATES, type Tx, txPath, type TxPage, type TxState } from "../money/types";
+import { cancel, type Chain, revoke, speedUp, STATE_WORDS, STATES, type Tx, txPath, type TxPage, type TxState } from "../money/types";
 import { go, href, useRoute } from "../route";
 import { toast, useLoad } from "../store";
 import { Button, Card as Box, Confirm, Empty, Failure, Icon, Page, Shown, Skeleton, Table } from "../ui";
@@ -17,6 +17,10 @@ import { Button, Card as Box, Confirm, Empty, Failure, Icon, Page, Shown, Skelet
 const PAGE = 50;
 const EARLY: TxState[] = ["pending", "approved"];
 const SENT: TxState[] = ["signed", "broadcast", "dropped"];
+const ALLOWS: TxState[] = ["signed", "broadcast", "included", "confirmed", "final"];
+
+/* It was signed and lets somebody take a token, as far as is known here: the daemon asks the chain. */
+const allows = (t: Tx) => t.kind === "transaction" && ALLOWS.includes(t.state) && t.effects.some((e) => e.approval && e.asset.address === t.to && e.amount !== "0");
 
 function Details({ id }: { id: string }) {
   const tx = useLoad<Tx>(txPath(id), 3000);
@@ -30,6 +34,11 @@ function Details({ id }: { id: string }) {
     await f(id);
     toast(word);
     tx.reload();
+  };
+  const takeBack = async () => {
+    const made = await revoke(id);
+    toast("A new request was made. It is to be approved.");
+    go(href(made.state === "pending" ? "approvals" : "transactions", made.id));
   };
   return (
     <div class="page">
@@ -47,6 +56,7 @@ function Details({ id }: { id: string }) {
                 <Confirm kind="danger" title="Replace it by nothing?" text="A transaction with the same nonce that sends nothing is sent with higher fees. Whichever is mined first wins; its fee is spent." word="Replace it" run={act("A replacement was sent", cancel)}>Cancel it</Confirm>
               </>
             )}
+            {allows(t) && <Confirm title="Revoke this allowance?" text="The agent gets a new request that sets the allowance to nothing. It has a fee, and it is to be approved like any other." word="Revoke it" run={takeBack}>Revoke this allowance</Confirm>}
             {EARLY.includes(t.state) && <Confirm kind="danger" title="Withdraw this request?" text="The agent is told that it was rejected." word="Withdraw" run={act("Withdrawn", cancel)}>Withdraw</Confirm>}
           </div>
         )}
