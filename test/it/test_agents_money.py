@@ -139,7 +139,7 @@ def bank(daemon, make):
 @pytest.mark.parametrize("runtime, index", (("node", 2), ("python", 3)))
 def test_the_dca_example_spends(daemon, cli, anvil, workdir, runtime, index):
     """As a person does it: new, install, allow what the manifest asks for, start, approve."""
-    place, name, to = workdir / f"dca-{runtime}", f"dca-{runtime}", ACCOUNTS[1]
+    place, name, to = workdir / f"spending-dca-{runtime}", f"spending-dca-{runtime}", ACCOUNTS[1]
     cli.ok("agent", "new", "dca", place, "--runtime", runtime)
     cli.ok("agent", "install", place, "--yes", "--name", name)
     cli.ok("wallet", "test", index, "--name", name)

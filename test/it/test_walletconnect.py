@@ -181,7 +181,7 @@ def other(daemon_factory, workdir, name, relay, **more):
 
 def test_by_tls(daemon_factory, workdir, modules, anvil):
     """wss:// with an authority that is trusted; certificates of others, and for other names, are refused."""
-    place = workdir / "authority"
+    place = workdir / "relay-authority"
     place.mkdir()
     provider.certificates(place)
     secure = Relay(modules, tls=place)
