@@ -12,6 +12,7 @@ import signer
 import walletconnect_kit
 from spend_kit import ACCOUNTS, ETHER, FRIEND, Anvil, Bank
 
+TOKEN = "0x00000000000000000000000000000000000000c7"  # on the still chain; it answers everything with 0
 STILL, QUICK = 1337, 31337  # a chain that mines nothing, so that what was sent can be replaced; one that mines at once
 
 
@@ -25,19 +26,21 @@ class Money:
         self.page = self.bank.own("WALLET_ADD", kind=signer.pb.WALLET_KIND_EXTERNAL, label="page", address=bytes.fromhex(ACCOUNTS[3][2:])).wallet
         wallets = [signer.pb.AgentWallet(chain=STILL, wallet=self.bank.wallet.id), signer.pb.AgentWallet(chain=QUICK, wallet=self.page.id)]
         limits = [signer.pb.Limit(chain=chain, asset=signer.NATIVE, per_tx=signer.amount(ETHER)) for chain in (STILL, QUICK)]
+        limits.append(signer.pb.Limit(chain=STILL, asset=bytes.fromhex(TOKEN[2:]), per_tx=signer.amount(ETHER), symbol="COIN"))
         for wallet in (self.bank.wallet, self.page):
             self.bank.own("RULES_PUT", rules=signer.pb.Rules(scope=f"wallet:{wallet.id}", fee_per_tx=signer.amount(ETHER), fee_day=signer.amount(100 * ETHER)))
         self.bank.own("RULES_PUT", rules=signer.pb.Rules(scope=f"agent:{agent.id}", limits=limits, wallets=wallets, max_pending=50))
 
-    def ask(self, elsewhere=False):
-        """The agent asks for a transaction, from its wallet here or from the one elsewhere: {id, value, to}."""
+    def ask(self, elsewhere=False, allows=False):
+        """The agent asks for a transaction, from its wallet here or from the one elsewhere, or for an allowance: {id, value, to}."""
         with self.turn:
             self.asked += 1
             value = 5000 + self.asked
         chain = f"eip155:{QUICK if elsewhere else STILL}"
-        got = self.bank.send(value, chain=chain, headers={"Prefer": "respond-async"}).result(60)
+        what = {"value": 0, "to": TOKEN, "data": f"0x095ea7b3{int(FRIEND, 16):064x}{value:064x}"} if allows else {"value": value, "to": FRIEND}
+        got = self.bank.send(**what, chain=chain, headers={"Prefer": "respond-async"}).result(60)
         assert got["status"] == 202, got
-        return {"id": got["body"]["id"], "value": str(value), "to": FRIEND, "wallet": self.page.id if elsewhere else self.bank.wallet.id}
+        return {"id": got["body"]["id"], "value": str(what["value"]), "to": what["to"], "wallet": self.page.id if elsewhere else self.bank.wallet.id}
 
     def send(self, value, to):
         """The wallet elsewhere sends: {hash}."""
@@ -57,6 +60,7 @@ def money(daemon_factory, workdir):
         modules = walletconnect_kit.programs()
         stopped = lambda it: stack.callback(it.stop) and it  # noqa: E731
         still, quick = stopped(Anvil(modules, STILL, "--no-mining")), stopped(Anvil(modules, QUICK))
+        still.ask("anvil_setCode", TOKEN, "0x60206000f3")
         relay = stopped(walletconnect_kit.Relay(modules))
         person = stopped(walletconnect_kit.Wallet(modules, relay, quick))
         config = workdir / "money.yaml"

@@ -786,6 +786,13 @@ async def people_decide(client, world):
         assert caught.value.code == "wrong_state" and "gives no allowance" in str(caught.value)
         attempts = (await client.transactions.get(tx.id)).card.attempts
         assert [each.hash for each in attempts][1:] == [second, first] and second != first
+        # What it lets somebody take is taken back by a request of its own.
+        tx = await client.transactions.get(money.ask(allows=True)["id"])
+        await client.transactions.approve(tx.id, tx.digest)
+        await in_state(client, tx.id, "broadcast")
+        taken = await client.transactions.revoke(tx.id)
+        assert (taken.state, taken.reason, taken.to) == ("pending", f"revoke {tx.id}", tx.to)
+        assert (await client.transactions.revoke(tx.id, note="again")).id == taken.id
         spending = await client.wallets.spending(asked["wallet"])
         assert spending.scope == f"wallet:{asked['wallet']}" and any(int(each.spent.lifetime) > 0 for each in spending.lines)
 

@@ -50,6 +50,15 @@ export default [
     const { attempts } = (await paddock.transactions.get(tx.id)).card;
     assert.deepEqual(attempts.slice(1).map((one) => one.hash), [second, first]);
   }],
+  ['an allowance is taken back by a request of its own', async (given, assert) => {
+    const { paddock, other, inState } = world(given);
+    const tx = await paddock.transactions.get((await other('ask', { allows: true })).id);
+    await paddock.transactions.approve(tx.id, tx.digest);
+    await inState(tx.id, 'broadcast');
+    const taken = await paddock.transactions.revoke(tx.id);
+    assert.deepEqual([taken.state, taken.reason, taken.to], ['pending', `revoke ${tx.id}`, tx.to]);
+    assert.equal((await paddock.transactions.revoke(tx.id, { note: 'again' })).id, taken.id);
+  }],
   ['a wallet in a page answers', async (given, assert) => {
     const { paddock, other, inState } = world(given);
     for (const sends of [true, false]) {
