@@ -261,6 +261,10 @@ def test_an_allowance_is_taken_back(bank, anvil, daemon):
         cannot_revoke(bank, second["id"], "gives no allowance")
         # It was given anew: what was done before does not answer.
         anvil.receipt(anvil.ask("eth_sendTransaction", {"from": bank.account, "to": token, "data": approve(7)}))
+        bank.allow(limits=coins(31337, token), paused=True)
+        refused = bank.say(id, "revoke")
+        assert refused.status == 403 and refused.json()["error"]["message"].startswith("Agent is paused"), refused
+        bank.allow(limits=coins(31337, token))
         third = revoked(bank, id)
         assert third["state"] == "pending" and third["id"] not in (first["id"], second["id"])
         assert bank.say(third["id"], "reject").status == 200

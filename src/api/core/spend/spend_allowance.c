@@ -181,9 +181,10 @@ struct job *spend_allowance(struct core *c, const struct actor *a, struct view i
 	if (!t)
 		return NULL;
 	t->op.release = release;
-	if (view_to_str(id, t->op.id, sizeof(t->op.id)) == 0 &&
-	    signer_call(c, &t->op.ask, SGN_SIGNER_TYPE_GET, &sgn_get_msg, &(struct sgn_get){ .id = id },
-			&sgn_item_reply_msg, on_item, e) == 0)
+	if (view_to_str(id, t->op.id, sizeof(t->op.id)) < 0)
+		err_set(e, ERR_NOT_FOUND, "no such transaction");
+	else if (signer_call(c, &t->op.ask, SGN_SIGNER_TYPE_GET, &sgn_get_msg, &(struct sgn_get){ .id = id },
+			     &sgn_item_reply_msg, on_item, e) == 0)
 		return &t->op.job;
 	job_abandon(&t->op.job);
 	end(t, e);
