@@ -105,8 +105,11 @@ static void h1_settle(struct http_h1 *h)
 			http_conn_close(c);
 		return;
 	}
-	if (h->state == H1_HEAD && h->start == h->end && h1_queued(h) == 0)
+	if (h->state == H1_HEAD && h->start == h->end && h1_queued(h) == 0) {
+		/* All has left with the last of the rounds: without a room nobody would look at it again. */
+		h->throttled = false;
 		http_server_give_room(c->server, TAKE_PTR(h->room));
+	}
 	http_conn_want(c, h1_wants_more(h), h1_queued(h) > 0 || h->turn_over);
 	if (c->dead)
 		return;

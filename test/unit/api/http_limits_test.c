@@ -304,6 +304,83 @@ static void test_adopted(void **state)
 		fd_close(pairs[i][0]);
 }
 
+/* ---- answers that end with the last round of on_writable ---- */
+
+static size_t to_write;
+
+static void write_more(struct http_exchange *x)
+{
+	static const char block[16384];
+	bool go = true;
+	while (go && to_write) {
+		size_t n = MIN(to_write, sizeof(block));
+		to_write -= n;
+		go = http_write(x, (struct view){ block, n });
+	}
+	if (to_write == 0)
+		http_end(x);
+}
+
+static void write_on_abort(struct http_exchange *x)
+{
+}
+
+static void write_on_request(struct http_exchange *x, void *arg)
+{
+	static const struct http_ops ops = { .on_abort = write_on_abort, .on_writable = write_more };
+	x->ops = &ops;
+	http_begin(x, 200, "application/octet-stream", -1, NULL, 0);
+	write_more(x);
+}
+
+static void stop_loop(struct loop_timer *t)
+{
+	loop_stop(t->loop, 0);
+}
+
+static bool ask_on(struct loop *loop, int fd)
+{
+	static const char ask[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n", end[] = "\r\n0\r\n\r\n";
+	static char answer[64 * 1024];
+	struct loop_timer t = { 0 };
+	ssize_t n;
+	assert_int_equal(send(fd, ask, sizeof(ask) - 1, 0), sizeof(ask) - 1);
+	for (int i = 0; i < 1000; i++) {
+		loop_timer_start(loop, &t, 1, stop_loop);
+		assert_int_equal(loop_run(loop), 0);
+		while ((n = recv(fd, answer, sizeof(answer), MSG_DONTWAIT)) > 0)
+			if ((size_t)n >= sizeof(end) - 1 &&
+			    memcmp(answer + n - (sizeof(end) - 1), end, sizeof(end) - 1) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* The whole answer leaves, in as many rounds as one connection has in its turn: the next request is read. */
+static void test_the_last_round(void **state)
+{
+	struct http_config config = { .limits = { .connections = 8, .stall_ms = 60000, .head_ms = 60000 },
+				      .on_request = write_on_request };
+	struct err e = { 0 };
+	struct loop *loop = loop_new(&e);
+	assert_non_null(loop);
+	config.limits.idle_ms = 60000;
+	struct http_server *s = http_server_new(loop, &config, &e);
+	assert_non_null(s);
+	int pair[2], room = 64 << 20;
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+	assert_int_equal(setsockopt(pair[1], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)), 0);
+	http_server_adopt(s, pair[1], "box");
+	for (size_t n = 1 << 20; n < 3 << 20; n += 64 * 1024) {
+		to_write = n;
+		if (!ask_on(loop, pair[0]))
+			fail_msg("no answer before one of %zu bytes", n);
+	}
+	http_server_free(s);
+	loop_free(loop);
+	fd_close(pair[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -318,6 +395,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_slow_body, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_no_fds, start_plain, stop),
 		cmocka_unit_test(test_adopted),
+		cmocka_unit_test(test_the_last_round),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
