@@ -9,7 +9,7 @@ from dataclasses import dataclass
 COMMON = (
     "systemd", "systemd-sysv", "linux-image-amd64", "initramfs-tools", "kmod", "zstd",
     # what the programs link to and start
-    "libnghttp2-14", "libsqlite3-0", "libyaml-0-2", "zlib1g", "btrfs-progs",
+    "libnghttp2-14", "libsodium23", "libsqlite3-0", "libyaml-0-2", "zlib1g", "btrfs-progs",
     # what the tests use, in a box and beside it
     "python3", "python3-pytest", "busybox-static", "curl", "iproute2", "openssl", "procps", "strace",
 )
