@@ -25,13 +25,13 @@ struct init {
 	unsigned n_living, n_ended; /* of the kept */
 	struct list drains;         /* pipes of processes that outlived their stream */
 	unsigned n_drains;
-	struct spare *spare;   /* a login shell made ahead; NULL until the first is wished for */
-	unsigned n_relays;     /* connections that are carried */
-	struct list acceptors; /* struct acceptor */
-	struct loop_io sudo;   /* listens; fd -1 where there is none */
-	struct loop_io space;  /* space.h; likewise */
-	struct loop_timer space_rest;
-	struct list sudos; /* struct sudo */
+	struct spare *spare;          /* a login shell made ahead; NULL until the first is wished for */
+	unsigned n_relays;            /* connections that are carried */
+	struct list acceptors;        /* struct acceptor */
+	struct loop_io sudo;          /* listens; fd -1 where there is none */
+	struct loop_io space;         /* space.h; likewise */
+	struct loop_timer space_rest; /* until it takes questions again */
+	struct list sudos;            /* struct sudo */
 	unsigned n_sudo_clients;
 	struct list farewells; /* farewell.c */
 	bool box;              /* we are PID 1 of one, not a test */

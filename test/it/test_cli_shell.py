@@ -14,6 +14,7 @@ import time
 import pytest
 
 import paddock
+from test_terminal import PROMPT
 
 
 @pytest.fixture
@@ -69,7 +70,7 @@ def test_paddock_shell(daemon, box):
     console.type("stty size; echo $TERM\n")
     assert b"29 93\r\n" in console.expect(rb"xterm[^\r]*\r\n")
     console.type("trap 'stty size' WINCH; echo rea''dy\n")
-    console.expect(rb"ready\r\n(?s:.*)\$ ")  # before its prompt bash sets the size that it has read
+    console.expect(rb"ready\r\n" + PROMPT)
     console.resize(60, 15)
     console.type("\n")  # bash runs a trap when it has read a line
     console.expect(rb"15 60\r\n")

@@ -118,7 +118,7 @@ def test_a_slow_reader_stops_the_program(box, daemon):
     def written():
         return box.check(f"cut -d' ' -f14,15 /proc/{pid}/stat")
 
-    paddock.until(lambda: [written(), time.sleep(0.3)][0] == written(), "the program stands still")
+    paddock.until_still(written, "the program stands still")
     assert paddock.rss_kb(daemon.api_pid()) < 100_000
     stream.close()
     paddock.until(lambda: box.exec(f"kill -0 {pid}").exit_code != 0, "kill_on_disconnect")

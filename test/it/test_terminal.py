@@ -19,7 +19,7 @@ import paddock
 TEXT, BINARY, CLOSE, PING, PONG = 1, 2, 8, 9, 10
 
 # Before readline shows it, it reads the terminal's size and sets what it has read: a size from between is lost,
-# in every terminal. So tests of sizes wait for it.
+# in every terminal. So tests of sizes wait for it, here and with the other clients.
 PROMPT = rb"(?s:.*)\$ "
 
 
