@@ -91,6 +91,22 @@ def kill(pid, signo=signal.SIGKILL):
         os.kill(pid, signo)
 
 
+@contextlib.contextmanager
+def traced(pid, *arguments):
+    """strace on a process; begins when it is attached.
+
+    It is killed at the end, and the kernel lets go of what it traced. Asked to end, strace
+    waits for each of them to stop: for ever, if one is in vfork for another that it holds.
+    """
+    strace = subprocess.Popen(["strace", *arguments, "-p", str(pid)], stderr=subprocess.PIPE, text=True)
+    try:
+        assert "attached" in strace.stderr.readline()
+        yield
+    finally:
+        strace.kill()
+        strace.communicate()
+
+
 def ms(limit):
     """A limit for an exec that it is not meant to reach, in milliseconds."""
     return min(int(limit * SLOW), 600_000)  # the most that the API takes

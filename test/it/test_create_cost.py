@@ -8,12 +8,9 @@ room for what differs between machines. Who needs more raises them, and says why
 """
 
 import collections
-import contextlib
 import os
 import platform
 import re
-import signal
-import subprocess
 
 import pytest
 
@@ -45,18 +42,6 @@ def overlay_way():
 
 def cgroup_version():
     return "v2" if set(paddock.cgroup_mounts()) == {"unified"} else "v1"
-
-
-@contextlib.contextmanager
-def traced(pid, file):
-    """strace on the keeper and what it starts; returns when it is attached."""
-    strace = subprocess.Popen(["strace", "-f", "-y", "-s", "64", "-o", file, "-p", str(pid)], stderr=subprocess.PIPE, text=True)
-    assert "attached" in strace.stderr.readline()
-    try:
-        yield
-    finally:
-        strace.send_signal(signal.SIGINT)
-        strace.communicate(timeout=30 * paddock.SLOW)
 
 
 class Count:
@@ -106,7 +91,7 @@ def count(request, daemon_factory, workdir):
     paddock.until(is_ready, "parts are made ahead")
     counts = []
     for _ in range(CREATES):
-        with traced(daemon.keeper_pid, workdir / "strace"):
+        with paddock.traced(daemon.keeper_pid, "-f", "-y", "-s", "64", "-o", workdir / "strace"):
             client.create()
             paddock.until(is_ready, "parts are made ahead")
         counts.append(Count((workdir / "strace").read_text(errors="replace"), daemon.keeper_pid, masks,

@@ -495,10 +495,7 @@ def test_every_program_confines_itself(own_daemon, workdir):
     daemon = own_daemon(environment={"PADDOCK_WEBHOOKS_REFUSE": "link-local"}).start()
     trace = workdir / "confined"
     trace.mkdir()
-    strace = subprocess.Popen(["strace", "-ff", "-o", trace / "of", "-e", "trace=execve,execveat,landlock_restrict_self,seccomp", "-p",
-                               str(daemon.keeper_pid)], stderr=subprocess.PIPE, text=True)
-    assert "attached" in strace.stderr.readline()
-    try:
+    with paddock.traced(daemon.keeper_pid, "-ff", "-o", trace / "of", "-e", "trace=execve,execveat,landlock_restrict_self,seccomp"):
         for name in ("paddock-gauge", "paddock-gate", "paddock-api"):
             pid = next(pid for pid, it in daemon.programs().items() if it == name)
             daemon.api_kills += 1
@@ -516,9 +513,6 @@ def test_every_program_confines_itself(own_daemon, workdir):
         paddock.until(lambda: {"paddock-gauge", "paddock-gate", "paddock-api", "paddock-hook", "paddock-signer", "sweep", "paddock-init"}
                       <= {name for name, calls in confined(trace).items()
                           if ("landlock_restrict_self" if name == "sweep" else "seccomp") in calls}, "all have begun")
-    finally:
-        strace.send_signal(2)
-        strace.communicate()
     seen = confined(trace)
     assert seen.pop("sweep") == {"landlock_restrict_self"}
     for name, calls in seen.items():

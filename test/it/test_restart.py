@@ -65,18 +65,12 @@ def test_keeper_dies_while_a_program_starts(own_daemon, workdir):
     daemon = own_daemon().start()
     old = next(pid for pid, name in daemon.programs().items() if name == "paddock-gauge")
     trace = workdir / "starts"
-    strace = subprocess.Popen(["strace", "-f", "-o", trace, "-e", "trace=setresuid", "-e", "inject=setresuid:delay_exit=2000000", "-p",
-                               str(daemon.keeper_pid)], stderr=subprocess.PIPE, text=True)
-    try:
-        assert "attached" in strace.stderr.readline()
+    with paddock.traced(daemon.keeper_pid, "-f", "-o", trace, "-e", "trace=setresuid", "-e", "inject=setresuid:delay_exit=2000000"):
         daemon.api_kills += 1
         paddock.kill(old)
         paddock.until(lambda: "setresuid(" in trace.read_text(), "the next one changes its user")
         assert [pid for pid, name in daemon.programs().items() if name == "paddock-gauge" and pid != old], "the control"
         daemon.kill_keeper()  # which looks for what outlives it
-    finally:
-        strace.send_signal(signal.SIGINT)
-        strace.communicate()
     daemon.start()
 
 
