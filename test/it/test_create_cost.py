@@ -8,6 +8,7 @@ room for what differs between machines. Who needs more raises them, and says why
 """
 
 import collections
+import contextlib
 import os
 import platform
 import re
