@@ -67,7 +67,7 @@ def daemon(daemon_factory, sessiondir, provider):
 
 
 @pytest.fixture(scope="session")
-def money(daemon_factory, workdir):
+def money(daemon_factory, sessiondir):
     """Another daemon, with an agent that asks for transactions: what scenarios need to know of it."""
-    with money_kit.money(daemon_factory, workdir) as it, money_kit.served(it) as others:
+    with money_kit.money(daemon_factory, sessiondir) as it, money_kit.served(it) as others:
         yield {"url": it.daemon.url, "apiKey": it.daemon.key, "others": others}
