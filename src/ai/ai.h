@@ -5,6 +5,7 @@
 
 #include "mux.h"
 #include "outgoing.h"
+#include "own.h"
 
 #define AI_AT_ONCE    1000
 #define AI_CONNECT_MS 10000 /* from the name to the last byte of the head */
@@ -16,6 +17,7 @@ struct ai {
 	unsigned n;             /* connections */
 	struct tls_client *tls; /* NULL: there are no authorities */
 	struct names *names;
+	struct own own;
 };
 
 /* dial.c: one AiDial; the frame is a CALL of the api. */

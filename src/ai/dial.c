@@ -323,7 +323,8 @@ static const char *refuses(struct outgoing *o, const struct sockaddr *to)
 		return NULL;
 	if (!addr_from_sockaddr(to, &a) || addr_refused(&a, VIEW("link-local")))
 		return "nodes at this address are refused";
-	if (outgoing_is_here(to) && !view_is(host, "localhost") && addr_parse(host, &said) < 0)
+	if (!view_is(host, "localhost") && addr_parse(host, &said) < 0 &&
+	    own_is(&d->ai->own, &a, loop_now(d->ai->loop)))
 		return "the node's name leads to this machine";
 	return NULL;
 }

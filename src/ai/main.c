@@ -11,7 +11,8 @@
  *               /etc/hosts, /etc/resolv.conf and the certificate authorities, and drops
  *               before it reads anything else.
  * Capabilities: none, in all five sets; no_new_privs; not dumpable.
- * Files:        none (Landlock without a rule).
+ * Files:        none (Landlock without a rule); a netlink socket, opened before, which tells
+ *               this machine's addresses.
  * Calls:        src/os/seccomp_hook.c and socketpair.
  *
  * It reads no HTTP: the api gives it a head, gets a stream, and the bytes go through,
@@ -81,7 +82,7 @@ static int start(struct ai *h, struct err *e)
 		return -1;
 	h->loop = loop_new(e);
 	h->names = h->loop ? names_new(h->loop, &(struct names_setup){ .hosts = true }, e) : NULL;
-	if (!h->names)
+	if (!h->names || own_init(&h->own, e) < 0)
 		return -1;
 	h->tls = tls_client_load(ca_file ? ca_file : "", e);
 	if (!h->tls)

@@ -53,39 +53,6 @@ const char *outgoing_why(const struct outgoing *o, ssize_t error)
 	return o->tls && tls_conn_why(o->tls)[0] ? tls_conn_why(o->tls) : strerror((int)-error);
 }
 
-/* ---- this machine ---- */
-
-/* The unspecified address is this machine to connect(). */
-static bool is_loopback(const struct addr *a)
-{
-	static const struct view nets[] = { VIEW("127.0.0.0/8"), VIEW("0.0.0.0/8"), VIEW("::1"), VIEW("::") };
-	struct addr_net n;
-
-	for (size_t i = 0; i < ELEMS(nets); i++)
-		if (addr_net_parse(nets[i], &n) >= 0 && addr_net_has(&n, a))
-			return true;
-	return false;
-}
-
-/* The kernel knows: what it sends to itself comes from the address that it goes to. Nothing is sent. */
-bool outgoing_is_here(const struct sockaddr *to)
-{
-	_cleanup_(closep) int fd = -EBADF;
-	struct sockaddr_storage own, there;
-	struct addr a, from;
-	socklen_t n = sizeof(own);
-
-	if (!addr_from_sockaddr(to, &a))
-		return false;
-	if (is_loopback(&a))
-		return true;
-	fd = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || connect(fd, (struct sockaddr *)&there, addr_to_sockaddr(&a, 9, &there)) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&own, &n) < 0)
-		return false; /* there is no way to it either */
-	return addr_from_sockaddr((struct sockaddr *)&own, &from) && addr_eq(&a, &from);
-}
-
 /* ---- becoming ready ---- */
 
 static void on_event(struct loop_io *io, uint32_t events)

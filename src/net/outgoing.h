@@ -47,9 +47,6 @@ void outgoing_start(struct outgoing *o, struct loop *loop, struct names *names,
 void outgoing_stop(struct outgoing *o);
 void outgoing_done(struct outgoing *o);
 
-/* An address of this machine: of its loopback, or of one of its other interfaces. */
-bool outgoing_is_here(const struct sockaddr *to) _must_check_;
-
 /* Bytes; 0 (recv): the end; -EAGAIN: outgoing_want tells when; else -errno. */
 ssize_t outgoing_send(struct outgoing *o, struct view data) _must_check_;
 ssize_t outgoing_recv(struct outgoing *o, char *p, size_t n) _must_check_;

@@ -11,6 +11,7 @@
 struct tls_client {
 	SSL_CTX *ctx;
 	BIO_METHOD *bio;
+	struct tls_trust *trust;
 };
 
 struct tls_client *tls_client_new(struct err *e)
@@ -20,8 +21,9 @@ struct tls_client *tls_client_new(struct err *e)
 	if (c) {
 		c->ctx = tls_ctx_new(TLS_client_method(), SSL_OP_NO_TICKET);
 		c->bio = tls_ctx_bio();
+		c->trust = c->ctx ? tls_trust_new(c->ctx) : NULL;
 	}
-	if (!c || !c->ctx || !c->bio) {
+	if (!c || !c->bio || !c->trust) {
 		err_set(e, ERR_INTERNAL, "TLS cannot be set up");
 		tls_client_free(c);
 		return NULL;
@@ -36,16 +38,16 @@ void tls_client_free(struct tls_client *c)
 	if (!c)
 		return;
 	SSL_CTX_free(c->ctx);
+	tls_trust_free(c->trust);
 	BIO_meth_free(c->bio);
 	free(c);
 }
 
 int tls_client_trust(struct tls_client *c, const char *file, struct err *e)
 {
-	int r = SSL_CTX_load_verify_file(c->ctx, file);
-
-	ERR_clear_error();
-	return r == 1 ? 0 : err_set(e, ERR_INVALID, "there are no certificate authorities in %.100s", file);
+	return tls_trust_file(c->trust, file)
+		       ? 0
+		       : err_set(e, ERR_INVALID, "there are no certificate authorities in %.100s", file);
 }
 
 int tls_client_trust_system(struct tls_client *c, struct err *e)

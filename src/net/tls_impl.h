@@ -8,6 +8,7 @@
 #define ERR_STATE openssl_err_state
 #include <openssl/bio.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 #undef ERR_STATE
@@ -32,3 +33,10 @@ SSL_CTX *tls_ctx_new(const SSL_METHOD *method, uint64_t more_options);
 BIO_METHOD *tls_ctx_bio(void);
 /* On a socket, which stays the caller's, or (without a method) on memory. */
 struct tls_conn *tls_conn_make(SSL_CTX *ctx, BIO_METHOD *bio, int fd) _must_check_;
+
+/* Authorities from files, for a context that ends before they do. */
+struct tls_trust;
+struct tls_trust *tls_trust_new(SSL_CTX *ctx) _must_check_;
+void tls_trust_free(struct tls_trust *t); /* accepts NULL */
+/* All that are in a file of PEM; false: there is none, or something else is wrong with it. */
+bool tls_trust_file(struct tls_trust *t, const char *file) _must_check_;

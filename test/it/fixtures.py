@@ -50,7 +50,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.fixture(scope="session")
-def workdir():
+def sessiondir():
     # Not pytest's tmp_path: its names are long, and unix socket paths are not. Boxes'
     # files lie on the real disk, as they do in use, not on a tmpfs.
     path = Path(tempfile.mkdtemp(prefix="pdk-", dir="/var/tmp"))
@@ -59,14 +59,22 @@ def workdir():
     shutil.rmtree(path, ignore_errors=True)
 
 
+@pytest.fixture(scope="module")
+def workdir(sessiondir):
+    """Each file's own: names in it need to be different from nobody else's."""
+    path = Path(tempfile.mkdtemp(prefix="f", dir=sessiondir))
+    path.chmod(0o755)
+    return path
+
+
 @pytest.fixture(scope="session")
-def daemon_factory(workdir):
+def daemon_factory(sessiondir):
     count = 0
 
     def make(name="d", **options):
         nonlocal count
         count += 1
-        base = workdir / f"{name}{count}"
+        base = sessiondir / f"{name}{count}"
         base.mkdir(mode=0o755)
         return paddock.Daemon(base, **options)
 

@@ -21,8 +21,8 @@ SERVICE = "/sandbox.v1.SandboxService/"
 
 
 @pytest.fixture(scope="session")
-def descriptors(workdir):
-    out = workdir / "agentbox.set"
+def descriptors(sessiondir):
+    out = sessiondir / "agentbox.set"
     subprocess.run(["protoc", f"--proto_path={PROTO.parent}", f"--descriptor_set_out={out}", PROTO.name], check=True)
     return out
 

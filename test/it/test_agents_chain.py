@@ -3,6 +3,7 @@
 import contextlib
 import http.server
 import json
+import select
 import socket
 import subprocess
 import threading
@@ -18,15 +19,16 @@ MEAN, INWARD, CLOUD, NAMED, SECOND, OWN = "eip155:666", "eip155:667", "eip155:66
 FRAMED = {"jsonrpc": "2.0", "id": 1, "result": "0x1"}
 
 
-DRIP = object()
+DRIP, STOPS = object(), object()
+LONG = b'{"jsonrpc": "2.0", "id": 1, "result": "' + b"x" * (15 << 20) + b'"}'
 
 
 class Mean:
-    """A node that answers as it is told: (status, headers, body), None: never, or DRIP: a byte now and then; or a dictionary of these, by
-    the first parameter."""
+    """A node that answers as it is told: (status, headers, body), None: never, DRIP: a byte now and then, or STOPS: LONG, whose end comes once
+    `on` is set; or a dictionary of these, by the first parameter."""
 
     def __init__(self):
-        self.answer, self.seen, self.go = None, [], threading.Event()
+        self.answer, self.seen, self.go, self.on, self.cut = None, [], threading.Event(), threading.Event(), []
         node = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -50,6 +52,9 @@ class Mean:
                 if answer is DRIP:
                     self.drip()
                     return
+                if answer is STOPS:
+                    self.stop_within()
+                    return
                 status, headers, data = answer
                 data = data if isinstance(data, bytes) else json.dumps(data).encode()
                 self.send_response(status)
@@ -68,13 +73,32 @@ class Mean:
                     while not node.go.wait(0.2):
                         self.wfile.write(b" ")
 
+            def stop_within(self):
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(LONG)))
+                self.end_headers()
+                self.close_connection = True
+                try:
+                    self.wfile.write(LONG[:-2])
+                    while not node.on.wait(0.1):
+                        if select.select([self.connection], [], [], 0)[0]:
+                            raise ConnectionError
+                    self.wfile.write(LONG[-2:])
+                except OSError:
+                    node.cut.append(self.path)
+
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
+    def holds(self, answer):
+        self.answer, self.seen, self.cut = answer, [], []
+        self.on.clear()
+
     def stop(self):
         self.go.set()
+        self.on.set()
         self.server.shutdown()
         self.server.server_close()
 
@@ -219,6 +243,54 @@ def test_answers_made_to_hurt(install, mean):
     assert {what for what, got in seen.items() if got["status"] == 400 and not got["message"].startswith("RPC Error: ")} == set()
     mean.answer = (200, {}, FRAMED)
     assert it.run(f'return await sdk.getBlockNumber("{MEAN}")') == "0x1"
+
+
+def ask_long(it, daemon, n):
+    return paddock.Background(Agent(daemon.client(), {"id": it.id}).run, f"""
+      const one = {{ jsonrpc: "2.0", id: 1, method: "eth_getCode", params: ["long"] }};
+      const seen = await Promise.all(Array.from({{ length: {n} }}, () => rpc(one, "{MEAN}")));
+      return seen.map((r) => [r.status, r.body.error?.code, r.body.error?.message ?? r.body.result.length])""")
+
+
+def test_unfinished_answers_have_a_bound(install, agent, daemon, mean):
+    """An agent and its node could hold thirty answers of 16 MiB for as long as a node may take. Here they hold two."""
+    it = started(install, "holds", chains=[MEAN])
+    pid = daemon.api_pid()
+    before = paddock.rss_kb(pid)
+    with open(f"/proc/{pid}/clear_refs", "w") as f:
+        f.write("5")  # the peak begins anew
+    mean.holds({"long": STOPS, "short": (200, {}, FRAMED)})
+    asked = ask_long(it, daemon, 30)
+    try:
+        paddock.until(lambda: len(mean.cut) >= 28, "all but two are given up")
+        got = agent.run(f'return await sdk.queryChain("{MEAN}", "eth_getCode", ["short"])')
+    finally:
+        mean.on.set()
+    assert got == "0x1", "a short answer waits for nobody"
+    seen = asked.result()
+    assert sorted(status for status, *_ in seen) == [200] * 30
+    whole = [said for _, code, said in seen if code is None]
+    assert len(whole) <= 2 and set(whole) <= {15 << 20}
+    assert {code for _, code, _ in seen if code} == {-32005}
+    assert sum(str(said).startswith("limit exceeded: ") for _, _, said in seen) >= 28
+    assert paddock.rss_kb(pid, "VmHWM") < before + 250_000
+
+
+def test_agents_together_have_a_bound(install, agent, daemon, mean):
+    """Whoever holds most gives up something, and nobody else does."""
+    modest, *greedy = [started(install, name, chains=[MEAN]) for name in ("modest", "greedy", "greedy-too")]
+    mean.holds({"long": STOPS})
+    one = ask_long(modest, daemon, 1)
+    try:
+        paddock.until(lambda: mean.seen, "the first one asks")
+        asked = [ask_long(it, daemon, 2) for it in greedy]
+        paddock.until(lambda: mean.cut, "one of five is given up")
+    finally:
+        mean.on.set()
+    assert one.result() == [[200, None, 15 << 20]]
+    seen = [each for it in asked for each in it.result()]
+    assert [said for _, code, said in seen if code], seen
+    assert {said for _, code, said in seen if code} == {"limit exceeded: nodes are answering too much at once, ask again"}
 
 
 def test_a_slow_node_leaves_time_to_the_next(install, mean):

@@ -44,17 +44,17 @@ def home(tarball):
 
 
 @pytest.fixture(scope="session")
-def provider(workdir):
-    (workdir / "provider").mkdir()
-    it = Provider(workdir / "provider")
+def provider(sessiondir):
+    (sessiondir / "provider").mkdir()
+    it = Provider(sessiondir / "provider")
     yield it
     it.stop()
 
 
 @pytest.fixture(scope="session")
-def daemon(daemon_factory, workdir, provider):
+def daemon(daemon_factory, sessiondir, provider):
     # The fixture of this name in fixtures.py has no models.
-    config = workdir / "sdk.json"
+    config = sessiondir / "sdk.json"
     providers = {name: {"url": provider.url, "secret": f"{name}-key"} for name in KEYS}
     config.write_text(json.dumps({"ai": {"providers": providers, "ca_file": str(provider.authority)}}))
     it = daemon_factory("sdk", arguments=["--config", str(config)], environment={"PADDOCK_WEBHOOKS_REFUSE": "link-local"}).start()
@@ -67,7 +67,7 @@ def daemon(daemon_factory, workdir, provider):
 
 
 @pytest.fixture(scope="session")
-def money(daemon_factory, workdir):
+def money(daemon_factory, sessiondir):
     """Another daemon, with an agent that asks for transactions: what scenarios need to know of it."""
-    with money_kit.money(daemon_factory, workdir) as it, money_kit.served(it) as others:
+    with money_kit.money(daemon_factory, sessiondir) as it, money_kit.served(it) as others:
         yield {"url": it.daemon.url, "apiKey": it.daemon.key, "others": others}

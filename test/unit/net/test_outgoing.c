@@ -4,8 +4,6 @@
  */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -196,42 +194,13 @@ static void test_no_tls(void **state)
 	tls_client_free(tls);
 }
 
-static bool is_here(const char *text)
-{
-	struct sockaddr_storage to;
-	struct addr a;
-
-	assert_true(addr_parse(view_of(text), &a) >= 0);
-	(void)addr_to_sockaddr(&a, 80, &to);
-	return outgoing_is_here((struct sockaddr *)&to);
-}
-
-/* However somebody's zone spells this machine. */
-static void test_this_machine(void **state)
-{
-	static const char *const here[] = { "127.0.0.1", "127.255.1.2",      "::1",    "0.0.0.0",
-					    "::",        "::ffff:127.0.0.1", "0.1.2.3" };
-	static const char *const elsewhere[] = { "8.8.8.8", "203.0.113.9", "2001:4860:4860::8888" };
-	struct ifaddrs *all, *it;
-
-	for (size_t i = 0; i < ELEMS(here); i++)
-		assert_true(is_here(here[i]));
-	for (size_t i = 0; i < ELEMS(elsewhere); i++)
-		assert_false(is_here(elsewhere[i]));
-	assert_int_equal(getifaddrs(&all), 0);
-	for (it = all; it; it = it->ifa_next)
-		if (it->ifa_addr && (it->ifa_flags & IFF_UP) && it->ifa_addr->sa_family == AF_INET)
-			assert_true(outgoing_is_here(it->ifa_addr));
-	freeifaddrs(all);
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_ready),        TEST(test_refused_before_it_is_dialled),
 		TEST(test_nobody_there), TEST(test_no_name),
-		TEST(test_no_tls),       cmocka_unit_test(test_this_machine),
+		TEST(test_no_tls),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

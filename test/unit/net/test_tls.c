@@ -32,6 +32,18 @@ static struct rig {
 	enum tls_offer choice;
 } rig;
 
+static void extend(X509 *c, X509 *issuer, int kind, const char *value)
+{
+	X509V3_CTX ctx;
+
+	X509V3_set_ctx(&ctx, issuer ? issuer : c, c, NULL, NULL, 0);
+	X509_EXTENSION *x = X509V3_EXT_conf_nid(NULL, &ctx, kind, value);
+	assert_non_null(x);
+	assert_int_equal(X509_add_ext(c, x, -1), 1);
+	X509_EXTENSION_free(x);
+}
+
+/* Signed with the one key. An authority names its own, a leaf that of its issuer. */
 static X509 *make_cert(const char *name, EVP_PKEY *key, X509 *issuer)
 {
 	X509 *c = X509_new();
@@ -46,12 +58,10 @@ static X509 *make_cert(const char *name, EVP_PKEY *key, X509 *issuer)
 	X509_set_issuer_name(c, issuer ? X509_get_subject_name(issuer) : subject);
 	X509_set_pubkey(c, key);
 	snprintf(alternative, sizeof(alternative), "DNS:%s", name);
-	X509_EXTENSION *x =
-		X509V3_EXT_conf_nid(NULL, NULL, issuer ? NID_subject_alt_name : NID_basic_constraints,
-				    issuer ? alternative : "critical,CA:TRUE");
-	assert_non_null(x);
-	assert_int_equal(X509_add_ext(c, x, -1), 1);
-	X509_EXTENSION_free(x);
+	extend(c, issuer, issuer ? NID_subject_alt_name : NID_basic_constraints,
+	       issuer ? alternative : "critical,CA:TRUE");
+	extend(c, issuer, issuer ? NID_authority_key_identifier : NID_subject_key_identifier,
+	       issuer ? "keyid" : "hash");
 	assert_true(X509_sign(c, rig.ca_key, EVP_sha256()) > 0);
 	return c;
 }
@@ -229,6 +239,75 @@ static void test_nobody_is_believed(void **state)
 	assert_int_equal(e.code, ERR_INVALID);
 }
 
+/* A file with these, the last one cut if it is to be broken. */
+static void write_file(X509 *const *certs, size_t n, size_t repeat, bool broken)
+{
+	FILE *f = fopen(rig.file, "w");
+
+	assert_non_null(f);
+	for (size_t i = 0; i < n * repeat; i++)
+		assert_int_equal(PEM_write_X509(f, certs[i % n]), 1);
+	assert_int_equal(PEM_write_PrivateKey(f, rig.ca_key, NULL, NULL, 0, NULL, NULL), 1);
+	if (broken)
+		fputs("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", f);
+	assert_int_equal(fclose(f), 0);
+}
+
+static int shake_with(struct tls_client *client)
+{
+	struct tls_conn *s = tls_mint_conn(rig.mint, "a.example", &ops, &rig),
+			*c = tls_client_conn(client, -1, VIEW("a.example"));
+	int rc, rs;
+
+	shake(c, s, &rc, &rs);
+	tls_conn_free(c);
+	tls_conn_free(s);
+	return rc;
+}
+
+/* Two have the same name and only one has signed: whichever comes first. */
+static void test_authorities_of_one_name(void **state)
+{
+	struct err e = { 0 };
+	EVP_PKEY *key = EVP_EC_gen("P-256");
+	X509 *namesake = make_cert("An Authority", key, NULL), *stranger = make_cert("Another", key, NULL);
+	X509 *const orders[][3] = { { namesake, stranger, rig.ca }, { rig.ca, namesake, stranger } };
+
+	keep("a.example", "a.example");
+	for (size_t i = 0; i < 2; i++) {
+		write_file(orders[i], 3, 50, false);
+		struct tls_client *client = tls_client_load(rig.file, &e);
+		assert_non_null(client);
+		for (int again = 0; again < 3; again++)
+			assert_int_equal(shake_with(client), 0);
+		tls_client_free(client);
+	}
+	write_file((X509 *[]){ namesake, stranger }, 2, 1, false);
+	struct tls_client *client = tls_client_load(rig.file, &e);
+	assert_non_null(client);
+	assert_int_equal(shake_with(client), -EPROTO);
+	tls_client_free(client);
+	X509_free(namesake);
+	X509_free(stranger);
+	EVP_PKEY_free(key);
+}
+
+/* All of a file, or nothing of it. */
+static void test_a_broken_file(void **state)
+{
+	struct err e = { 0 };
+
+	keep("a.example", "a.example");
+	write_file(&rig.ca, 1, 1, true);
+	struct tls_client *client = tls_client_new(&e);
+	assert_int_equal(tls_client_trust(client, rig.file, &e), -1);
+	assert_int_equal(e.code, ERR_INVALID);
+	assert_int_equal(shake_with(client), -EPROTO);
+	tls_client_free(client);
+	write_file(&rig.ca, 0, 0, false); /* a key alone */
+	assert_null(tls_client_load(rig.file, &e));
+}
+
 static void test_no_certificate(void **state)
 {
 	assert_null(tls_mint_conn(rig.mint, "a.example", &ops, &rig));
@@ -240,8 +319,10 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(test_both_ways),          TEST(test_waits_in_the_hello), TEST(test_another_host),
-		TEST(test_nobody_is_believed), TEST(test_no_certificate),
+		TEST(test_both_ways),      TEST(test_waits_in_the_hello),
+		TEST(test_another_host),   TEST(test_nobody_is_believed),
+		TEST(test_no_certificate), TEST(test_authorities_of_one_name),
+		TEST(test_a_broken_file),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 
 #include "agent.h"
 #include "boxes.h"
+#include "chains.h"
 #include "exec.h"
 #include "rate.h"
 #include "run.h"
@@ -91,6 +92,7 @@ struct agent {
 	struct agent_filter filters[AGENT_FILTERS];
 	unsigned n_filters; /* that were ever put there */
 	struct list calls;  /* struct agent_rpc_state */
+	struct chain_holder holder;
 };
 
 struct agents {

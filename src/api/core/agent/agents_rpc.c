@@ -47,8 +47,10 @@ struct agent_rpc_state {
 	bool plain; /* the answer is {"result": …}, or an error of HTTP */
 	struct buf request;
 	struct chain_call call;
-	bool called;
+	bool called, went; /* the node is being asked; it was */
 };
+
+static void ask_node(struct agent_rpc_state *s);
 
 /* ---- the end ---- */
 
@@ -161,9 +163,14 @@ static void finish(struct agent_rpc_state *s)
 	state_free(s);
 }
 
+/* The node is asked last: nothing of its answer is kept while a person decides about another request. */
 static void one_less(struct agent_rpc_state *s)
 {
-	if (--s->pending == 0)
+	if (--s->pending)
+		return;
+	if (s->n_asked && !s->went)
+		ask_node(s);
+	else
 		finish(s);
 }
 
@@ -507,6 +514,8 @@ static void ask_node(struct agent_rpc_state *s)
 {
 	struct json_out o;
 
+	s->went = true;
+	s->pending = 1;
 	json_out_init(&o, &s->request);
 	if (s->n_asked > 1)
 		json_out_array(&o);
@@ -519,6 +528,7 @@ static void ask_node(struct agent_rpc_state *s)
 	if (can) {
 		s->call.body = buf_view(&s->request);
 		s->call.done = on_answer;
+		s->call.holder = &s->agent->holder;
 		s->called = true;
 		chains_post(s->agent->core, &s->call);
 		return;
@@ -546,10 +556,6 @@ static void go(struct agent_rpc_state *s)
 	s->pending = 1; /* this function */
 	for (size_t i = 0; i < s->n; i++)
 		judge(&s->slots[i]);
-	if (s->n_asked) {
-		s->pending++;
-		ask_node(s);
-	}
 	one_less(s);
 }
 

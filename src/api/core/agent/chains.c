@@ -32,6 +32,7 @@ struct chain_conn {
 	struct loop_timer timer;
 	struct loop_task freeing;
 	struct buf out, head, body;
+	size_t held; /* of the body, as far as it is counted */
 	struct http1_response response;
 	struct http_header headers[HEADERS];
 	struct http1_body unpack;
@@ -44,6 +45,8 @@ struct chain_conn {
 static void try_next(struct chain_call *k, const struct err *why);
 static void begin(struct chain_call *k, bool fresh);
 static void on_call_time(struct loop_timer *t);
+static void drop_conn(struct chain_call *k);
+static void fail_call(struct chain_call *k, const struct err *e);
 
 /* ---- turns ---- */
 
@@ -112,6 +115,55 @@ static void leave(struct chain_call *k)
 	loop_defer(k->core->loop, &all->wake, run_wake);
 }
 
+/* ---- what unfinished answers hold ---- */
+
+static void count(struct chain_conn *n, size_t bytes)
+{
+	n->call->holder->held += bytes - n->held;
+	n->core->chains.held += bytes - n->held;
+	n->held = bytes;
+}
+
+/* The oldest one with something to give, of whoever holds most. */
+static struct chain_call *greatest(const struct chains *all)
+{
+	struct chain_call *most = NULL;
+
+	LIST_EACH (it, &all->active) {
+		struct chain_call *k = CONTAINER(it, struct chain_call, link);
+		if (k->conn && k->conn->held && (!most || k->holder->held > most->holder->held))
+			most = k;
+	}
+	return most;
+}
+
+static void give_up(struct chain_call *k, const char *why)
+{
+	struct err e = { 0 };
+
+	drop_conn(k);
+	err_set(&e, ERR_QUOTA, "%s", why);
+	fail_call(k, &e);
+}
+
+/* False: the connection is in use by nobody any more. */
+static bool hold(struct chain_conn *n)
+{
+	struct chains *all = &n->core->chains;
+	const size_t len = buf_len(&n->body);
+
+	count(n, len > CHAINS_FREE ? len - CHAINS_FREE : 0);
+	if (n->call->holder->held > CHAINS_HELD_ONE) {
+		give_up(n->call, "limit exceeded: too much is being answered to this agent at once, "
+				 "ask for less or one after the other");
+		return false;
+	}
+	/* Whoever hears of it may end others of its requests. */
+	while (!n->over && all->held > CHAINS_HELD_ALL)
+		give_up(greatest(all), "limit exceeded: nodes are answering too much at once, ask again");
+	return !n->over;
+}
+
 /* ---- connections ---- */
 
 static void run_free(struct loop_task *t)
@@ -129,7 +181,9 @@ static void close_conn(struct chain_conn *n)
 	if (n->over)
 		return;
 	n->over = true;
-	if (!n->call) {
+	if (n->call) {
+		count(n, 0);
+	} else {
 		list_del(&n->link);
 		n->core->chains.n_idle--;
 	}
@@ -223,6 +277,7 @@ static void finish(struct chain_conn *n, bool reusable)
 	struct err e = { 0 };
 
 	n->body = BUF_INIT(CHAINS_ANSWER_MAX);
+	count(n, 0);
 	k->conn = NULL;
 	k->status = status;
 	if (reusable && !says_close(&n->response) && buf_len(&n->out) == 0) {
@@ -252,7 +307,7 @@ static bool take_body(struct chain_conn *n, struct view data)
 
 	if (n->framing == HTTP1_TO_END) {
 		if (buf_add(&n->body, data) >= 0)
-			return true;
+			return hold(n);
 		broken(n);
 		return false;
 	}
@@ -262,7 +317,7 @@ static bool take_body(struct chain_conn *n, struct view data)
 			break;
 		}
 	if (r == HTTP1_MORE)
-		return true;
+		return hold(n);
 	if (r == HTTP1_END)
 		finish(n, data.n == 0);
 	else
@@ -475,6 +530,7 @@ static void drop_conn(struct chain_call *k)
 	k->dialling = false;
 	if (!n || n->over)
 		return;
+	count(n, 0);
 	n->over = true;
 	loop_timer_stop(&n->timer);
 	loop_io_close(&n->io);

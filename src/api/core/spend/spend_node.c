@@ -307,7 +307,9 @@ static void ask(struct spend_call *k)
 	const struct config_chain *s = &k->node->settings;
 	struct view body = k->single ? request(k, k->got % k->n) : buf_view(&k->body);
 
-	k->post = (struct chain_call){ .urls = &s->rpc[k->at], .n = 1, .body = body, .done = on_posted };
+	k->post = (struct chain_call){
+		.urls = &s->rpc[k->at], .n = 1, .body = body, .holder = &k->node->holder, .done = on_posted
+	};
 	k->posted = true;
 	if (k->at + 1 < s->n_rpc)
 		loop_timer_start(k->node->core->loop, &k->timer, ONE_MS, on_time);

@@ -38,6 +38,8 @@ struct spend_node {
 	uint64_t singly; /* which of settings.rpc take no batches: a bit each */
 	uint64_t head, said_id;
 	int64_t checked_ms;
+	struct chain_holder holder;
+
 	/* spend_follow.c */
 	struct list followed; /* struct spend_entry, by `following` */
 	struct spend_poll *poll;

@@ -1,5 +1,6 @@
 /*
- * Tells whether an address belongs to this machine, by the kernel's routes.
+ * Tells whether an address belongs to this machine, by the kernel's routes: they know the second address of
+ * an interface as well as the first, and networks that were made local.
  */
 #pragma once
 

@@ -12,6 +12,18 @@
 
 #define KNOWN_MS 200 /* the host's addresses do not change more often */
 
+/* Zero, which has no route and is this machine to connect(), and what some take for it. */
+static bool is_unspecified(const struct addr *a)
+{
+	static const struct view nets[] = { VIEW("0.0.0.0/8"), VIEW("::") };
+	struct addr_net n;
+
+	for (size_t i = 0; i < ELEMS(nets); i++)
+		if (addr_net_parse(nets[i], &n) >= 0 && addr_net_has(&n, a))
+			return true;
+	return false;
+}
+
 static bool ask(const struct own *o, const struct addr *a)
 {
 	bool four = addr_is_v4(a);
@@ -27,6 +39,8 @@ static bool ask(const struct own *o, const struct addr *a)
 	};
 	char answer[2048];
 
+	if (is_unspecified(a))
+		return true;
 	m.head.nlmsg_len = (uint32_t)(NLMSG_LENGTH(sizeof(m.route)) + m.dst.rta_len);
 	memcpy(m.bytes, four ? a->b + 12 : a->b, four ? 4 : 16);
 	/* The kernel answers within send: nothing is waited for. */
