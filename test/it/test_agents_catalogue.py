@@ -471,6 +471,8 @@ def test_a_catalogue_by_https(site, api, shop, server, home):
     ({"name": "x", "path": "/x", "key": "0" * 63}, "64 hexadecimal digits"),
     ({"name": "x", "url": "ftp://x/", "key": "0" * 64}, "https://"),
     ({"path": "/x", "key": "0" * 64}, "name"),
+    ({"name": "x", "path": "/x", "key": "0" * 64}, "agents.catalogues[0]: the catalogue's key is one under which anybody can sign"),
+    ({"name": "x", "path": "/x", "key": "ec" + "ff" * 31}, "under which anybody can sign"),
 ])
 def test_the_configuration_is_judged(workdir, entry, says):
     config = workdir / "bad.yaml"
