@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent_links.h"
 #include "fd.h"
 #include "tar.h"
 
@@ -75,6 +76,7 @@ struct scan {
 	struct tar_reader tar;
 	uint64_t left, padding, bytes;
 	size_t entries;
+	struct agent_links links;
 	struct buf *out;
 	bool taking, found;
 };
@@ -107,6 +109,10 @@ static int judge(struct scan *s, const struct tar_entry *en, struct err *e)
 	if ((en->type == TAR_SYMLINK && !stays_inside(path, en->target)) ||
 	    (en->type == TAR_LINK && !tidy(en->target, target)))
 		return refuse(e, path, "is a link that leads out of the archive");
+	bool hard = en->type == TAR_LINK;
+	if ((hard || en->type == TAR_SYMLINK) &&
+	    !agent_links_add(&s->links, path, hard ? view_of(target) : en->target, hard))
+		return err_set(e, ERR_TOO_LARGE, "the archive has too many links");
 	if (strcmp(path, "Dockerfile") == 0)
 		return err_set(e, ERR_UNSUPPORTED, DOCKERFILE);
 	if (strcmp(path, AGENT_FILES_MANIFEST) != 0)
@@ -167,13 +173,14 @@ static int scan_all(struct source *source, struct scan *s, struct err *e)
 		return err_set(e, ERR_INVALID, "the archive is cut off");
 	if (!s->found)
 		return err_set(e, ERR_INVALID, "the archive has no " AGENT_FILES_MANIFEST " at its top");
-	return 0;
+	const char *bad = agent_links_find_bad(&s->links);
+	return bad ? refuse(e, bad, "is a link that may lead out of the archive through another link") : 0;
 }
 
 int agent_files_manifest_fd(int fd, const char *name, struct buf *out, struct err *e)
 {
 	_cleanup_(source_done) struct source source = SOURCE_INIT;
-	struct scan s = { .out = out };
+	struct scan s = { .out = out, .links = AGENT_LINKS_INIT };
 	int again = fcntl(fd, F_DUPFD_CLOEXEC, 3);
 
 	if (again < 0 || lseek(again, 0, SEEK_SET) < 0) {
@@ -185,6 +192,7 @@ int agent_files_manifest_fd(int fd, const char *name, struct buf *out, struct er
 	tar_reader_init(&s.tar);
 	int r = scan_all(&source, &s, e);
 	tar_reader_done(&s.tar);
+	agent_links_done(&s.links);
 	return r;
 }
 

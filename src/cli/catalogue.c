@@ -2,6 +2,7 @@
  * The index of a catalogue: see catalogue.h.
  */
 #include "catalogue.h"
+#include "config_key.h"
 
 #include "num.h"
 
@@ -251,8 +252,8 @@ int catalogue_read(struct arena *a, struct view text, const uint8_t key[CATALOGU
 
 	if (text.n > CATALOGUE_INDEX_MAX)
 		return err_set(e, ERR_TOO_LARGE, "the index has more than %u bytes", CATALOGUE_INDEX_MAX);
-	if (catalogue_key_is_weak(key))
-		return err_set(e, ERR_INVALID, "the catalogue's key is one under which anybody can sign");
+	if (config_key_is_weak(key))
+		return err_set(e, ERR_INVALID, CONFIG_KEY_WEAK);
 	if (!rest.p || !view_starts(line, MAGIC " ") ||
 	    !catalogue_hex(view_skip(line, strlen(MAGIC " ")), signature, sizeof(signature)))
 		return err_set(e, ERR_INVALID, "this is no index of a catalogue");

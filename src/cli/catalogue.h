@@ -65,8 +65,6 @@ void catalogue_put_hex(struct buf *out, const uint8_t *p, size_t n);
 
 /* ---- catalogue_key.c: signatures ---- */
 
-/* Under such a key anybody can sign: with OpenSSL a fixed signature fits every text, or every eighth. */
-bool catalogue_key_is_weak(const uint8_t key[CATALOGUE_KEY]) _must_check_;
 bool catalogue_verify(const uint8_t key[CATALOGUE_KEY], struct view text,
 		      const uint8_t signature[CATALOGUE_SIGNATURE]) _must_check_;
 /* With the private key of a PEM file that is its owner's alone. */

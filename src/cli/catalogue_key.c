@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "catalogue.h"
+#include "config_key.h"
 #include "fd.h"
 
 #include "poison.h"
@@ -34,31 +35,6 @@ static void bio_freep(BIO **p)
 	BIO_free(*p);
 }
 
-bool catalogue_key_is_weak(const uint8_t key[CATALOGUE_KEY])
-{
-	/* The eight points of small order, and the second spellings of 0 and 1; the highest bit is x's sign.
-	 */
-	static const uint8_t weak[][CATALOGUE_KEY] = {
-		{ 0 },
-		{ 1 },
-		{ 0x26, 0xe8, 0x95, 0x8f, 0xc2, 0xb2, 0x27, 0xb0, 0x45, 0xc3, 0xf4,
-		  0x89, 0xf2, 0xef, 0x98, 0xf0, 0xd5, 0xdf, 0xac, 0x05, 0xd3, 0xc6,
-		  0x33, 0x39, 0xb1, 0x38, 0x02, 0x88, 0x6d, 0x53, 0xfc, 0x05 },
-		{ 0xc7, 0x17, 0x6a, 0x70, 0x3d, 0x4d, 0xd8, 0x4f, 0xba, 0x3c, 0x0b,
-		  0x76, 0x0d, 0x10, 0x67, 0x0f, 0x2a, 0x20, 0x53, 0xfa, 0x2c, 0x39,
-		  0xcc, 0xc6, 0x4e, 0xc7, 0xfd, 0x77, 0x92, 0xac, 0x03, 0x7a },
-		{ 0xec, [1 ... 30] = 0xff, 0x7f },
-		{ 0xed, [1 ... 30] = 0xff, 0x7f },
-		{ 0xee, [1 ... 30] = 0xff, 0x7f },
-	};
-
-	for (size_t i = 0; i < ELEMS(weak); i++)
-		if (memcmp(key, weak[i], CATALOGUE_KEY - 1) == 0 &&
-		    (key[CATALOGUE_KEY - 1] & 0x7f) == weak[i][CATALOGUE_KEY - 1])
-			return true;
-	return false;
-}
-
 bool catalogue_verify(const uint8_t key[CATALOGUE_KEY], struct view text,
 		      const uint8_t signature[CATALOGUE_SIGNATURE])
 {
@@ -66,7 +42,7 @@ bool catalogue_verify(const uint8_t key[CATALOGUE_KEY], struct view text,
 		EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, key, CATALOGUE_KEY);
 	_cleanup_(md_freep) EVP_MD_CTX *md = EVP_MD_CTX_new();
 
-	return !catalogue_key_is_weak(key) && k && md && EVP_DigestVerifyInit(md, NULL, NULL, NULL, k) == 1 &&
+	return !config_key_is_weak(key) && k && md && EVP_DigestVerifyInit(md, NULL, NULL, NULL, k) == 1 &&
 	       EVP_DigestVerify(md, signature, CATALOGUE_SIGNATURE, (const unsigned char *)text.p, text.n) ==
 		       1;
 }

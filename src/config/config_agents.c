@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "config_key.h"
 #include "num.h"
 #include "poison.h"
 
@@ -231,11 +232,7 @@ static int read_catalogue(struct arena *a, const struct json *from, struct confi
 		return e->code ? err_wrap(e, "url") : err_set(e, ERR_INVALID, "url must have no query");
 	if (ret->path.p && ret->path.p[0] != '/')
 		return err_set(e, ERR_INVALID, "path must be absolute");
-	for (size_t i = 0; i < ret->key.n; i++)
-		if (!strchr("0123456789abcdef", ret->key.p[i]))
-			return err_set(e, ERR_INVALID, "key must be 64 hexadecimal digits in lower case");
-	return ret->key.n == 64 ? 0
-				: err_set(e, ERR_INVALID, "key must be 64 hexadecimal digits in lower case");
+	return config_key(ret->key, e);
 }
 
 static int read_catalogues(struct config *c, struct arena *a, bool with_lines, struct err *e)

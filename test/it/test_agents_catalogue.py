@@ -232,12 +232,18 @@ def test_a_zstd_archive(site, api, tmp_path):
     assert api.get("/v1/agents/zstd").json()["status"] == "stopped"
 
 
+MANIFEST = "assegai.json", json.dumps(asks())
 HOSTILE = {
     "an absolute name": ([("/etc/passwd", "x")], "leads out"),
     "dots": ([("a/../../b", "x")], "leads out"),
     "a link out": ([link("a", "/etc/passwd")], "is a link that leads out"),
     "a link up": ([link("d/a", "../../x")], "is a link that leads out"),
     "a hard link out": ([link("a", "../x", tarfile.LNKTYPE)], "is a link that leads out"),
+    "a link through a link": ([MANIFEST, link("a/b/top", "../.."), link("out", "a/b/top/../x")], "entry out is a link that may lead out of the archive through another"),
+    "a link behind a link": ([MANIFEST, link("a/b/up", "../../x"), link("a", "d")], "entry a/b/up is a link that may lead out"),
+    "a link through a later link": ([MANIFEST, link("e/out", "d/../../x"), link("e/d", "../f")], "entry e/out is a link that may lead out"),
+    "a hard link to a link": ([MANIFEST, link("a/b/up", "../../x"), link("out", "a/b/up", tarfile.LNKTYPE)], "entry out is a link that may lead out"),
+    "a hard link to a link behind a link": ([MANIFEST, link("d", "a/b"), link("a/b/up", "../../x"), link("out", "d/up", tarfile.LNKTYPE)], "entry out is a"),
     "a pipe": ([link("a", "", tarfile.FIFOTYPE)], "is neither a file"),
     "a link to a device": ([link("a", "/dev/null", tarfile.LNKTYPE)], "is a link that leads out"),
     "a device": ([("null", tarfile.TarInfo("null"))], "is neither a file"),
@@ -258,6 +264,13 @@ def test_hostile_archives_are_refused(site, tmp_path, what):
             info.type = tarfile.CHRTYPE
     path = archive(tmp_path / "bad.tar", entries)
     refused("install", str(path), "--yes", *at(site), says=says)
+
+
+def test_links_that_stay_inside(site, api, tmp_path):
+    path = archive(tmp_path / "links.tar", [MANIFEST, ("a/b/index.js", program("1.0.0")), link("d", "a/b"), link("index.js", "d/index.js"), link("a/b/up", "../../d"),
+                                            link("a/c", "b/../../a/b/index.js"), link("a/same", "a/b/index.js", tarfile.LNKTYPE)])
+    run("install", str(path), "--yes", "--name", "links", *at(site))
+    assert api.get("/v1/agents/links").json()["status"] == "stopped"
 
 
 def test_a_bomb_is_refused(site, tmp_path):
@@ -458,6 +471,8 @@ def test_a_catalogue_by_https(site, api, shop, server, home):
     ({"name": "x", "path": "/x", "key": "0" * 63}, "64 hexadecimal digits"),
     ({"name": "x", "url": "ftp://x/", "key": "0" * 64}, "https://"),
     ({"path": "/x", "key": "0" * 64}, "name"),
+    ({"name": "x", "path": "/x", "key": "0" * 64}, "agents.catalogues[0]: the catalogue's key is one under which anybody can sign"),
+    ({"name": "x", "path": "/x", "key": "ec" + "ff" * 31}, "under which anybody can sign"),
 ])
 def test_the_configuration_is_judged(workdir, entry, says):
     config = workdir / "bad.yaml"
