@@ -86,6 +86,17 @@ void link_stop(struct link *l)
 
 /* ---- sending ---------------------------------------------------------- */
 
+static bool is_held(const struct link *l)
+{
+	return l->hold && buf_len(&l->out) > l->hold;
+}
+
+static int want(struct link *l)
+{
+	int r = loop_io_want(&l->io, (is_held(l) ? 0 : EPOLLIN) | (buf_len(&l->out) ? EPOLLOUT : 0));
+	return r < 0 ? fail(l, r) : 0;
+}
+
 /* One sendmsg; the fd, when there is one, goes with the first byte. */
 static ssize_t send_some(struct link *l, struct iovec *iov, size_t n_iov, int fd)
 {
@@ -156,8 +167,7 @@ static int flush(struct link *l)
 	bool waits = buf_len(&l->out) != 0;
 	if (!waits && !loop_timer_active(&l->trim))
 		buf_shrink(&l->out);
-	int r = loop_io_want(&l->io, waits ? EPOLLIN | EPOLLOUT : EPOLLIN);
-	return r < 0 ? fail(l, r) : 0;
+	return want(l);
 }
 
 int link_send(struct link *l, const struct frame *f)
@@ -184,8 +194,7 @@ int link_send(struct link *l, const struct frame *f)
 	(void)buf_add(&l->out, view_skip(f->body, done > sizeof(head) ? done - sizeof(head) : 0));
 	if (l->out.bad)
 		return fail(l, l->out.bad);
-	int r = loop_io_want(&l->io, EPOLLIN | EPOLLOUT);
-	return r < 0 ? fail(l, r) : 0;
+	return want(l);
 }
 
 int link_send_msg(struct link *l, uint16_t type, uint8_t kind, uint8_t flags, uint32_t stream,
@@ -315,11 +324,11 @@ static int claim_fd(struct link *l, const struct frame *f, int *ret_fd)
 	return 0;
 }
 
-/* Delivers the whole frames that are there; false when the link ended meanwhile. */
+/* Delivers the whole frames that are there, unless it is held; false when the link ended meanwhile. */
 static bool deliver(struct link *l)
 {
 	bool gone = false;
-	for (;;) {
+	while (!is_held(l)) {
 		struct frame f;
 		size_t size;
 		int fd, r = frame_parse(buf_view(&l->in), &f, &size);
@@ -340,6 +349,7 @@ static bool deliver(struct link *l)
 			return false;
 		buf_consume(&l->in, size);
 	}
+	return true;
 }
 
 static void on_trim(struct loop_timer *t)
@@ -364,7 +374,14 @@ static void note_bulk(struct link *l)
 static void on_event(struct loop_io *io, uint32_t events)
 {
 	struct link *l = CONTAINER(io, struct link, io);
-	if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
+	if (is_held(l) && events & (EPOLLHUP | EPOLLERR)) { /* it will never take what waits */
+		fail(l, -ECONNRESET);
+		return;
+	}
+	if (is_held(l)) {
+		if (want(l) < 0)
+			return;
+	} else if (events & (EPOLLIN | EPOLLHUP | EPOLLERR)) {
 		ssize_t n = receive(l);
 		if (n < 0) {
 			fail(l, (int)n);
@@ -378,7 +395,13 @@ static void on_event(struct loop_io *io, uint32_t events)
 			buf_shrink(&l->in);
 	}
 	if ((events & EPOLLOUT) && buf_len(&l->out)) {
-		if (flush(l) == 0 && buf_len(&l->out) == 0 && l->ops->on_drained)
+		const bool held = is_held(l);
+		if (flush(l) < 0)
+			return;
+		/* Frames that came before it was held: no event tells of them. */
+		if (held && (!deliver(l) || want(l) < 0))
+			return;
+		if (buf_len(&l->out) == 0 && l->ops->on_drained)
 			l->ops->on_drained(l);
 	}
 }

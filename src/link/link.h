@@ -5,7 +5,9 @@
  *
  * Bytes go out at once where the socket takes them, else they wait in a queue
  * with a maximum; a peer that lets it fill is closed (-ENOBUFS), so whoever
- * sends DATA looks at link_backlog first. on_frame gets a view into the input
+ * sends DATA looks at link_backlog first. Who answers frames, and not more than
+ * so and so much each, sets `hold` instead: while the peer does not take its
+ * answers, nothing more is read from it. on_frame gets a view into the input
  * buffer: gone when it returns, and after link_stop. on_closed is called once,
  * never from within link_send (it is deferred), and not after link_stop. Every
  * handler may stop the link and free what embeds it.
@@ -40,6 +42,7 @@ struct link {
 	struct link_fd *out_fds; /* none where none wait */
 	unsigned n_out_fds, room_out_fds;
 	uint64_t sent; /* bytes that left; out begins here */
+	size_t hold;   /* while more bytes than this wait, no frame is taken; 0: they always are */
 	bool pass_fds; /* fds are accepted at all (the keeper's channel); else an fd closes the link */
 	bool bulk;     /* much came at once, not long ago: buffers are kept, and more is read */
 	struct loop_timer trim;

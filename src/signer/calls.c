@@ -13,7 +13,10 @@
 #include "poison.h"
 
 #define CALL_MEMORY (8u * 1024 * 1024)
-#define PEERS_MAX   16 /* of each role: no api, however many channels it opens, keeps the owner out */
+/* Whoever does not take so much of its answers asks for no more. Little: all memory is locked, of which there
+ * may be 8 MiB. */
+#define HOLD      (256u * 1024)
+#define PEERS_MAX 16 /* of each role: no api, however many channels it opens, keeps the owner out */
 
 struct peer {
 	struct link link;
@@ -177,6 +180,7 @@ void calls_accept(struct signer *s, int32_t role, int fd)
 		free(p);
 		return;
 	}
+	p->link.hold = HOLD;
 	p->link.in.secret = true;
 	p->link.out.secret = true;
 	list_append(&s->peers, &p->node);

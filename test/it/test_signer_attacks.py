@@ -7,6 +7,7 @@ import json
 import os
 import re
 
+import frames
 import pytest
 import signer as rig
 from signer import NATIVE, amount, pb, state
@@ -234,7 +235,7 @@ def test_refusals_do_not_fill_the_disk(tmp_path):
         item = agent.ask(value=amount(1), reason="first")
         signer.api.ask("CANCEL", id=item.id, by="agent")
         failed = 0
-        for first in range(0, 2000, 200):  # whoever does not read 8 MiB of answers is cut off
+        for first in range(0, 2000, 200):  # whoever does not read its answers is not read from either
             for i in range(200):
                 signer.api.post("REQUEST", **rig.request(agent="loop", value=101 + first + i))
             for _ in range(200):
@@ -252,6 +253,24 @@ def test_refusals_do_not_fill_the_disk(tmp_path):
         assert other.ask().state == state("pending")  # nobody else is held back
     finally:
         signer.kill()
+
+
+def test_who_reads_late_gets_all_answers(signer, agent):
+    """Answers of more than the signer keeps for a peer: it waits, answers others meanwhile, and goes on when they are read."""
+    agent.put(addresses=[pb.AddressRule(address=TOKEN, call=True)])
+    item = agent.ask(data=b"\xff" * 4 + bytes(100 * 1024), to=TOKEN, facts=agent.sim())
+    assert item.state == state("pending"), item.error
+    size, late = 0, signer.peer("API")
+    late.stream, body = 200, pb.Get(id=item.id).SerializeToString()
+    late.end.sendall(b"".join(frames.HEADER.pack(len(body), rig.TYPE["GET"], frames.CALL, 0, n, 0) + body for n in range(1, 201)))
+    assert signer.api.ask("STATUS").pending >= 1
+    for _ in range(200):
+        got = late.next()
+        assert got.id == item.id
+        size += got.ByteSize()
+    assert size > 16 * 1024 * 1024 and late.ask("STATUS").pending >= 1
+    late.close()
+    agent.put()
 
 
 def test_the_audit_log_is_read_whole(tmp_path):

@@ -30,6 +30,7 @@ struct end {
 	unsigned stop_after; /* frames until on_frame calls link_stop, 0: never */
 	unsigned quit_after; /* frames until the loop ends */
 	bool quit_drained;
+	size_t answer; /* bytes of the answer to each frame, 0: none */
 };
 
 static struct loop *loop;
@@ -52,6 +53,13 @@ static void on_frame(struct link *l, const struct frame *f, int fd)
 	if (fd >= 0) {
 		fd_close(e->fd);
 		e->fd = fd;
+	}
+	if (e->answer) {
+		static char block[FRAME_DATA_MAX];
+		assert_int_equal(link_send(l, &(struct frame){ .kind = FRAME_DATA,
+							       .stream = f->stream,
+							       .body = { block, e->answer } }),
+				 0);
 	}
 	if (e->frames == e->stop_after)
 		link_stop(l);
@@ -256,6 +264,78 @@ static void test_peer_that_never_reads(void **state)
 	assert_int_equal(there.closed, 1);
 	assert_int_equal(there.error, -ENOBUFS);
 	close(fd);
+}
+
+#define ASKED 500
+
+static void ask(int fd)
+{
+	_cleanup_(buf_done) struct buf b = BUF_INIT(1u << 20);
+
+	for (uint32_t i = 1; i <= ASKED; i++)
+		assert_int_equal(frame_put(&b, &(struct frame){ .kind = FRAME_CALL, .type = 7, .stream = i }),
+				 0);
+	assert_int_equal(fd_write_all(fd, buf_view(&b).p, buf_len(&b)), 0);
+}
+
+static void some_rounds(void)
+{
+	for (int i = 0; i < 20; i++) {
+		loop_timer_start(loop, &patience, 0, on_impatient);
+		assert_int_equal(loop_run(loop), -ETIMEDOUT);
+	}
+}
+
+/* Who does not take its answers is not read from, and is answered in order as it takes them. */
+static void test_held(void **state)
+{
+	(void)state;
+	int fd = bare_end();
+	size_t got = 0, whole = (size_t)ASKED * (FRAME_HEADER + FRAME_DATA_MAX);
+	static char block[256 * 1024];
+
+	assert_true(whole > 2 * (size_t)LINK_QUEUE_MAX);
+	there.answer = FRAME_DATA_MAX;
+	there.link.hold = 1u << 20;
+	ask(fd);
+	some_rounds();
+	const unsigned first = there.frames;
+	assert_true(first > 0 && first < ASKED && there.closed == 0);
+	assert_in_range(link_backlog(&there.link), there.link.hold,
+			there.link.hold + FRAME_HEADER + FRAME_DATA_MAX);
+	ask(fd); /* these are not read meanwhile */
+	some_rounds();
+	assert_int_equal(there.frames, first);
+	assert_int_equal(fd_nonblock(fd, true), 0);
+	while (got < 2 * whole) {
+		const ssize_t n = read(fd, block, sizeof(block));
+		if (n > 0) {
+			got += (size_t)n;
+			continue;
+		}
+		assert_true(n < 0 && errno == EAGAIN);
+		some_rounds();
+		assert_int_equal(there.closed, 0);
+	}
+	assert_int_equal(got, 2 * whole);
+	assert_int_equal(there.frames, 2 * ASKED);
+	assert_int_equal(link_backlog(&there.link), 0);
+	close(fd);
+}
+
+static void test_held_and_gone(void **state)
+{
+	(void)state;
+	int fd = bare_end();
+
+	there.answer = FRAME_DATA_MAX;
+	there.link.hold = 1u << 20;
+	ask(fd);
+	some_rounds();
+	close(fd);
+	run();
+	assert_int_equal(there.closed, 1);
+	assert_true(there.frames < ASKED && there.error < 0);
 }
 
 static void test_orderly_end(void **state)
@@ -542,6 +622,8 @@ int main(void)
 		TEST(test_pieces),
 		TEST(test_back_pressure),
 		TEST(test_peer_that_never_reads),
+		TEST(test_held),
+		TEST(test_held_and_gone),
 		TEST(test_orderly_end),
 		TEST(test_end_in_a_frame),
 		TEST(test_garbage),
