@@ -17,6 +17,7 @@ struct frame {
 	struct call *c;
 	struct arena *arena;
 	const uint8_t *account, *to;
+	const uint8_t *sender; /* who calls `to`: our account, or a wrapper */
 	struct u256 value;
 	unsigned depth;     /* of wrappers around it */
 	struct u256 *inner; /* native value that calls within wrappers send */
@@ -62,6 +63,19 @@ static void add(struct frame *f, const uint8_t *asset, struct u256 amount, const
 	/* An approval of nothing takes one back; of an ERC-721 token it is one of the token 0. */
 	if (!u256_is_zero(&amount) || approval)
 		(void)call_add(f->c, &e);
+}
+
+/* What the one who calls gives; a permit is of whoever has signed it. */
+static void add_approval(struct frame *f, const uint8_t *asset, struct u256 amount, const uint8_t *to,
+			 bool permit)
+{
+	const unsigned n = f->c->n;
+
+	add(f, asset, amount, to, true);
+	if (f->c->n == n)
+		return;
+	memcpy(f->c->effects[n].keeper, f->to, ADDRESS_SIZE);
+	f->c->effects[n].others = !permit && !address_eq(f->sender, f->account);
 }
 
 static bool ours(const struct frame *f, const struct abi *address)
@@ -111,7 +125,7 @@ static void on_authorised(struct frame *f, const struct abi *a)
 static void on_approve(struct frame *f, const struct abi *a)
 {
 	erc20(f, CALL_APPROVAL);
-	add(f, f->to, abi_u256(&a[1]), abi_address(&a[0]), true);
+	add_approval(f, f->to, abi_u256(&a[1]), abi_address(&a[0]), false);
 }
 
 static void on_decrease(struct frame *f, const struct abi *a)
@@ -124,7 +138,7 @@ static void on_permit(struct frame *f, const struct abi *a)
 {
 	erc20(f, CALL_APPROVAL);
 	if (ours(f, &a[0]))
-		add(f, f->to, abi_u256(&a[2]), abi_address(&a[1]), true);
+		add_approval(f, f->to, abi_u256(&a[2]), abi_address(&a[1]), true);
 }
 
 /* DAI's: all or nothing. */
@@ -134,7 +148,7 @@ static void on_permit_dai(struct frame *f, const struct abi *a)
 
 	erc20(f, CALL_APPROVAL);
 	if (ours(f, &a[0]) && !u256_is_zero(&allowed))
-		add(f, f->to, U256_MAX, abi_address(&a[1]), true);
+		add_approval(f, f->to, U256_MAX, abi_address(&a[1]), true);
 }
 
 static void on_burn(struct frame *f, const struct abi *a)
@@ -147,7 +161,7 @@ static void on_burn(struct frame *f, const struct abi *a)
 static void on_p2_approve(struct frame *f, const struct abi *a)
 {
 	erc20(f, CALL_APPROVAL);
-	add(f, abi_address(&a[0]), abi_u256(&a[2]), abi_address(&a[1]), true);
+	add_approval(f, abi_address(&a[0]), abi_u256(&a[2]), abi_address(&a[1]), false);
 }
 
 static void on_p2_transfer(struct frame *f, const struct abi *a)
@@ -163,7 +177,8 @@ static void on_p2_permit(struct frame *f, const struct abi *a)
 
 	erc20(f, CALL_APPROVAL);
 	if (ours(f, &a[0]))
-		add(f, abi_address(&details[0]), abi_u256(&details[1]), abi_address(&a[1].items[1]), true);
+		add_approval(f, abi_address(&details[0]), abi_u256(&details[1]), abi_address(&a[1].items[1]),
+			     true);
 }
 
 static void on_p2_permit_transfer(struct frame *f, const struct abi *a)
@@ -226,9 +241,12 @@ static void on_wrap(struct frame *f, const struct abi *a)
 
 static void read_call(struct frame *f, struct view data);
 
-static void within(struct frame *f, const uint8_t *to, struct u256 value, struct view data)
+static void within_by(struct frame *f, const uint8_t *sender, const uint8_t *to, struct u256 value,
+		      struct view data)
 {
 	struct frame sub = *f;
+
+	sub.sender = sender;
 
 	call_worsen(f->c, CALL_WRAPPED);
 	if (++sub.depth > CALL_DEPTH) {
@@ -241,12 +259,18 @@ static void within(struct frame *f, const uint8_t *to, struct u256 value, struct
 	read_call(&sub, data);
 }
 
-/* The contract calls itself: each call has the same target and, since it is the outer one's, no value. */
+static void within(struct frame *f, const uint8_t *to, struct u256 value, struct view data)
+{
+	within_by(f, f->to, to, value, data);
+}
+
+/* The contract calls itself for whoever called it: each call has the same target and, since it is the outer
+ * one's, no value. */
 static void multicall(struct frame *f, const struct abi *calls)
 {
 	call_worsen(f->c, CALL_WRAPPED);
 	for (size_t i = 0; i < calls->n; i++)
-		within(f, f->to, U256_ZERO, calls->items[i].bytes);
+		within_by(f, f->sender, f->to, U256_ZERO, calls->items[i].bytes);
 }
 
 static void on_multicall(struct frame *f, const struct abi *a)
@@ -440,6 +464,7 @@ void call_read(const struct call_input *in, struct call *ret)
 	struct frame f = { .c = ret,
 			   .arena = &arena,
 			   .account = in->account,
+			   .sender = in->account,
 			   .to = in->to ? in->to : address_zero,
 			   .value = in->value,
 			   .inner = &inner };

@@ -34,6 +34,10 @@ struct call_effect {
 	uint8_t to[ADDRESS_SIZE]; /* recipient or spender */
 	bool approval;
 	bool unlimited; /* an approval of 2^255 and more, or up to a date */
+	/* of an approval */
+	uint8_t keeper[ADDRESS_SIZE]; /* the contract that keeps it: the token, or Permit2 */
+	bool others; /* it is not our account's, but that of the wrapper that calls the token */
+	bool once;   /* for one transfer: no contract keeps it */
 };
 
 struct call {

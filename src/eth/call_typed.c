@@ -141,5 +141,9 @@ void call_read_typed(const struct typed *t, const uint8_t *account, struct call 
 		ret->class = kinds[i].class;
 		if (!kinds[i].read(t, account, ret))
 			ret->class = CALL_UNKNOWN;
+		for (unsigned k = 0; k < ret->n; k++) {
+			memcpy(ret->effects[k].keeper, t->contract, ADDRESS_SIZE);
+			ret->effects[k].once = kinds[i].read == read_permitted;
+		}
 	}
 }

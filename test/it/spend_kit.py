@@ -1,5 +1,6 @@
 """What the tests of spending share: chains behind a proxy that can be made to lie, the owner's socket, requests of an agent that wait."""
 
+import functools
 import http.server
 import json
 import shutil
@@ -295,9 +296,13 @@ def honest(front):
     front.change, front.instead, front.down = None, None, False
 
 
-def make_token(anvil, owner):
-    """OpenZeppelin's ERC-20, all of which the owner has: its address."""
+@functools.cache
+def code_of(contract):
     home = npm.install(HERE / "spend", "spend")
     shutil.copy(HERE / "spend/compile.js", home)
-    code = subprocess.run(["node", "compile.js"], cwd=home, capture_output=True, text=True, timeout=120 * paddock.SLOW, check=True).stdout.strip()
-    return anvil.receipt(anvil.ask("eth_sendTransaction", {"from": owner, "data": code}))["contractAddress"]
+    return subprocess.run(["node", "compile.js", contract], cwd=home, capture_output=True, text=True, timeout=120 * paddock.SLOW, check=True).stdout.strip()
+
+
+def make_token(anvil, owner, contract="Coin"):
+    """OpenZeppelin's ERC-20, all of which the owner has, or another contract of compile.js: its address."""
+    return anvil.receipt(anvil.ask("eth_sendTransaction", {"from": owner, "data": code_of(contract)}))["contractAddress"]

@@ -151,6 +151,15 @@ def approve(amount):
     return f"0x095ea7b3{int(FRIEND, 16):064x}{amount:064x}"
 
 
+def permit_of(token, account):
+    """Of 90, by EIP-2612."""
+    domain = (("name", "string"), ("version", "string"), ("chainId", "uint256"), ("verifyingContract", "address"))
+    members = (("owner", "address"), ("spender", "address"), ("value", "uint256"), ("nonce", "uint256"), ("deadline", "uint256"))
+    return {"types": {name: [{"name": n, "type": t} for n, t in of] for name, of in (("EIP712Domain", domain), ("Permit", members))},
+            "primaryType": "Permit", "domain": {"name": "Coin", "version": "1", "chainId": 31337, "verifyingContract": token},
+            "message": {"owner": account, "spender": FRIEND, "value": "90", "nonce": "0", "deadline": "99999999999"}}
+
+
 def shown(card):
     allowance = card["card"]["allowance"]
     return allowance["spender"].lower(), allowance["before"], allowance["after"]
@@ -159,11 +168,7 @@ def shown(card):
 def test_a_card_shows_the_allowance_before_and_after(bank, anvil):
     """approve() of OpenZeppelin's token, asked of the node at each evaluation, and a permit as typed data."""
     token = make_token(anvil, bank.account)
-    permit = {"types": {"EIP712Domain": [{"name": "name", "type": "string"}, {"name": "chainId", "type": "uint256"}, {"name": "verifyingContract", "type": "address"}],
-                        "Permit": [{"name": name, "type": kind} for name, kind in (("owner", "address"), ("spender", "address"), ("value", "uint256"), ("nonce", "uint256"), ("deadline", "uint256"))]},
-              "primaryType": "Permit", "domain": {"name": "Coin", "chainId": 31337, "verifyingContract": token},
-              "message": {"owner": bank.account, "spender": FRIEND, "value": "90", "nonce": "0", "deadline": "99999999999"}}
-
+    permit = permit_of(token, bank.account)
     bank.allow(limits=[signer.pb.Limit(chain=31337, asset=bytes.fromhex(token[2:]), per_tx=signer.amount(300), symbol="COIN")], allow_messages=True)
     try:
         card, _ = bank.done(0, token, data=approve(70))
@@ -312,6 +317,87 @@ def test_what_gives_no_allowance_is_not_taken_back(bank, anvil):
         cannot_revoke(bank, asked["id"], "it is no ERC-20 token")
         assert bank.list(state="pending") == []
         assert bank.say("nonsense", "revoke").status == 404
+    finally:
+        bank.allow()
+
+
+def word(*values):
+    return "".join(f"{int(v, 16) if isinstance(v, str) else v:064x}" for v in values)
+
+
+def padded(data):
+    """Bytes as an encoder writes them, of a call in hexadecimal digits."""
+    return word(len(data[2:]) // 2) + data[2:].ljust(-(-len(data[2:]) // 64) * 64, "0")
+
+
+def test_an_allowance_that_permit2_keeps_is_taken_back(bank, anvil):
+    token, permit2 = make_token(anvil, bank.account), make_token(anvil, bank.account, "Permit2")
+    bank.allow(limits=coins(31337, token))
+    try:
+        given = waits(bank, permit2, f"0x87517c45{word(token, FRIEND, 50, 2**40)}")
+        bank.approve(given)
+        bank.until_state(given["id"], "confirmed", "final")
+        made = revoked(bank, given["id"])
+        assert (made["to"].lower(), made["card"]["data"]) == (permit2.lower(), f"0x87517c45{word(token, FRIEND, 0, 0)}")
+        assert made["state"] == "pending" and revoked(bank, given["id"])["id"] == made["id"]
+        bank.approve(made)
+        bank.until_state(made["id"], "confirmed", "final")
+        kept = anvil.ask("eth_call", {"to": permit2, "data": f"0x927da105{word(bank.account, token, FRIEND)}"}, "latest")
+        assert int(kept[2:66], 16) == 0 < int(kept[66:130], 16)
+        cannot_revoke(bank, given["id"], "the allowance is 0 already")
+        cannot_revoke(bank, made["id"], "gives no allowance")
+        wrong = waits(bank, token, f"0xac9650d8{word(32, 0)}")  # multicall of nothing
+        bank.approve(wrong)
+        bank.until_state(wrong["id"], "confirmed", "final")
+        cannot_revoke(bank, wrong["id"], "gives no allowance")
+    finally:
+        bank.allow()
+
+
+def test_allowances_in_a_batch_are_taken_back_one_by_one(bank, anvil):
+    """Of a token that calls itself they are the account's. What another contract gives, that contract must take back."""
+    token, second = make_token(anvil, bank.account), f"0x{0xf2:040x}"
+    wrapper = f"0x{0xa8:040x}"
+    anvil.ask("anvil_setCode", wrapper, "0x00")
+    bank.allow(limits=coins(31337, token))
+    calls = [padded(data) for data in (approve(50), f"0x095ea7b3{word(second, 60)}")]
+    try:
+        given = waits(bank, token, f"0xac9650d8{word(32, 2, 64, 64 + len(calls[0]) // 2)}{''.join(calls)}")
+        bank.approve(given)
+        bank.until_state(given["id"], "confirmed", "final")
+        for spender in (FRIEND, second):
+            made = revoked(bank, given["id"])
+            assert made["card"]["data"] == f"0x095ea7b3{word(spender, 0)}" and made["to"].lower() == token.lower()
+            assert revoked(bank, given["id"])["id"] == made["id"]
+            bank.approve(made)
+            bank.until_state(made["id"], "confirmed", "final")
+        cannot_revoke(bank, given["id"], "the allowance is 0 already")
+        inside = waits(bank, wrapper, f"0xb61d27f6{word(token, 0, 96)}{padded(approve(50))}")
+        bank.approve(inside)
+        bank.until_state(inside["id"], "confirmed", "final")
+        cannot_revoke(bank, inside["id"], "only that can take it back")
+    finally:
+        bank.allow()
+
+
+def test_an_allowance_by_a_signature_is_taken_back_when_it_was_used(bank, anvil):
+    token = make_token(anvil, bank.account)
+    text = json.dumps(permit_of(token, bank.account))
+    bank.allow(limits=coins(31337, token))
+    try:
+        wait = rpc(bank, "eth_signTypedData_v4", bank.account, text)
+        item = paddock.until(lambda: next((t for t in bank.list(state="pending") if t["kind"] == "typed_data"), None), "it is pending")
+        bank.approve(bank.get(item["id"]))
+        signature = wait.result(60)["result"]
+        cannot_revoke(bank, item["id"], "Whoever has it can use it until its deadline")
+        used = f"0xd505accf{word(bank.account, FRIEND, 90, 99999999999, '0x' + signature[130:], '0x' + signature[2:66], '0x' + signature[66:130])}"
+        assert anvil.receipt(anvil.ask("eth_sendTransaction", {"from": ACCOUNTS[4], "to": token, "data": used}))["status"] == "0x1"
+        assert allowance(anvil, token, bank.account) == 90
+        made = revoked(bank, item["id"])
+        bank.approve(made)
+        bank.until_state(made["id"], "confirmed", "final")
+        assert allowance(anvil, token, bank.account) == 0
+        cannot_revoke(bank, item["id"], "Whoever has it can use it until its deadline")
     finally:
         bank.allow()
 

@@ -136,6 +136,22 @@ static void test_wrapped(void **state)
 	read_hex("b61d27f6" OTHER ZERO X60 X44 TRANSFER PAD28, 0, &c);
 	assert_int_equal(c.n, 1);
 	assert_hex(c.effects[0].asset, 20, &OTHER[24]);
+	/* Who gives an allowance: with multicall our account, with execute the contract that calls the token.
+	 */
+	read_hex("ac9650d8" X20 ONE X20 X44 "095ea7b3" OTHER HUNDRED PAD28, 0, &c);
+	assert_int_equal(c.n, 1);
+	assert_true(c.effects[0].approval && !c.effects[0].others);
+	assert_hex(c.effects[0].keeper, 20, TOKEN);
+	read_hex("b61d27f6" OTHER ZERO X60 X44 "095ea7b3" OTHER HUNDRED PAD28, 0, &c);
+	assert_int_equal(c.n, 1);
+	assert_true(c.effects[0].approval && c.effects[0].others);
+	assert_hex(c.effects[0].keeper, 20, &OTHER[24]);
+	/* Permit2 keeps it, of the token that is named */
+	read_hex("87517c45" OTHER OTHER HUNDRED ONE, 0, &c);
+	assert_int_equal(c.n, 1);
+	assert_hex(c.effects[0].asset, 20, &OTHER[24]);
+	assert_hex(c.effects[0].keeper, 20, TOKEN);
+	assert_false(c.effects[0].others);
 	/* ERC-7579, a delegated call */
 	read_hex("e9ae5c53" FULL X40 ZERO, 0, &c);
 	assert_int_equal(c.class, CALL_DANGEROUS);

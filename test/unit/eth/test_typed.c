@@ -198,6 +198,8 @@ static void test_permit(void **state)
 	assert_true(c.effects[0].approval && !c.effects[0].unlimited && c.effects[0].amount.w[0] == 500000);
 	assert_hex(c.effects[0].asset, 20, "5fbdb2315678afecb367f032d93f642f64180aa3");
 	assert_hex(c.effects[0].to, 20, "70997970c51812dc3a010c7d01b50e0d17dc79c8");
+	assert_hex(c.effects[0].keeper, 20, "5fbdb2315678afecb367f032d93f642f64180aa3");
+	assert_false(c.effects[0].others || c.effects[0].once);
 	buf_done(&c.tree);
 	/* Of another account: it is not ours to sign. */
 	call_read_typed(&t, (const uint8_t *)unhex("00000000000000000000000000000000000000aa").p, &c);

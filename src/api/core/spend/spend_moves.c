@@ -369,22 +369,59 @@ size_t spend_moves_approvals(int32_t kind, const uint8_t account[ADDRESS_SIZE], 
 	return n;
 }
 
-bool spend_moves_allowance(const struct sgn_item *i, struct spend_approval *ret)
+static size_t take_given(const struct call *call, struct spend_given ret[SPEND_ALLOWANCES],
+			 const char **ret_why)
 {
-	struct call call = { 0 };
-	bool found = false;
+	bool others = false, once = false;
+	size_t n = 0;
 
-	if (i->kind != SGN_REQUEST_KIND_TX || i->to.n != ADDRESS_SIZE || i->from.n != ADDRESS_SIZE)
-		return false;
-	const uint8_t *token = (const uint8_t *)i->to.p;
-	call_read(&(struct call_input){ .account = (const uint8_t *)i->from.p, .to = token, .data = i->data },
-		  &call);
-	for (unsigned k = 0; k < call.n && !found && call.class == CALL_APPROVAL; k++) {
-		const struct call_effect *x = &call.effects[k];
-		found = x->approval && address_eq(x->asset, token) && !u256_is_zero(&x->amount);
-		memcpy(ret->asset, token, ADDRESS_SIZE);
-		memcpy(ret->spender, x->to, ADDRESS_SIZE);
+	for (unsigned k = 0; k < call->n && n < SPEND_ALLOWANCES; k++) {
+		const struct call_effect *x = &call->effects[k];
+		if (!x->approval || u256_is_zero(&x->amount))
+			continue;
+		others |= x->others;
+		once |= x->once;
+		if (x->others || x->once)
+			continue;
+		memcpy(ret[n].asset, x->asset, ADDRESS_SIZE);
+		memcpy(ret[n].spender, x->to, ADDRESS_SIZE);
+		memcpy(ret[n++].keeper, x->keeper, ADDRESS_SIZE);
+	}
+	*ret_why = others ? "the allowance is that of the contract which makes the call, and only that can "
+			    "take it back"
+		   : once ? "the signature is for one transfer, of which no contract keeps an allowance: it "
+			    "ends with its deadline"
+		   : call->class >= CALL_UNKNOWN ? "what the request allows cannot be read: it gives no "
+						   "allowance of a token that is known"
+						 : "the request gives no allowance of a token";
+	return n;
+}
+
+size_t spend_moves_given(const struct sgn_item *i, struct spend_given ret[SPEND_ALLOWANCES],
+			 const char **ret_why)
+{
+	struct arena a = ARENA_INIT(TYPED_MOST);
+	const uint8_t *account = (const uint8_t *)i->from.p;
+	struct call call = { 0 };
+	struct typed t;
+	struct err e = { 0 };
+	size_t n = 0;
+
+	*ret_why = "the request gives no allowance of a token";
+	if (i->from.n != ADDRESS_SIZE)
+		return 0;
+	if (i->kind == SGN_REQUEST_KIND_TX && i->to.n == ADDRESS_SIZE) {
+		call_read(&(struct call_input){ .account = account,
+						.to = (const uint8_t *)i->to.p,
+						.data = i->data },
+			  &call);
+		n = take_given(&call, ret, ret_why);
+	} else if (i->kind == SGN_REQUEST_KIND_TYPED && typed_parse(&a, i->data, &t, &e) == 0 &&
+		   t.has_contract) {
+		call_read_typed(&t, account, &call);
+		n = take_given(&call, ret, ret_why);
 	}
 	buf_done(&call.tree);
-	return found;
+	arena_done(&a);
+	return n;
 }

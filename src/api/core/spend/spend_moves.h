@@ -36,6 +36,11 @@ struct spend_approval {
  * elsewhere than in the token. */
 size_t spend_moves_approvals(int32_t kind, const uint8_t account[ADDRESS_SIZE], struct view to,
 			     struct view data, struct spend_approval ret[SPEND_ALLOWANCES]);
-/* The one that a transaction gives of the token that it calls. False: it is no approval, or one of nothing.
- */
-bool spend_moves_allowance(const struct sgn_item *i, struct spend_approval *ret);
+/* What a request lets others take of its account. */
+struct spend_given {
+	uint8_t asset[ADDRESS_SIZE], spender[ADDRESS_SIZE];
+	uint8_t keeper[ADDRESS_SIZE]; /* the token, or Permit2 */
+};
+/* Those that can be taken back. 0 with why: there are none. */
+size_t spend_moves_given(const struct sgn_item *i, struct spend_given ret[SPEND_ALLOWANCES],
+			 const char **ret_why);
