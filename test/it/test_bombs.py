@@ -16,11 +16,11 @@ LIMITS = {"cpu": 0.5, "memory_mb": 128, "pids": 50, "nofile": 256}
 
 
 class Watch:
-    """Asks GET /health without pause; remembers the slowest answer and every failure."""
+    """Asks GET /health without pause; remembers how long every answer took, and every failure."""
 
     def __init__(self, daemon):
-        self.client = paddock.Client(daemon, timeout=5)
-        self.slowest, self.answers, self.failures = 0.0, 0, []
+        self.client = paddock.Client(daemon, timeout=10 * paddock.SLOW)
+        self.took, self.failures = [], []
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
 
@@ -32,8 +32,11 @@ class Watch:
                     self.failures.append("not 200")
             except Exception as error:  # noqa: BLE001 - any failure is the finding
                 self.failures.append(repr(error))
-            self.answers += 1
-            self.slowest = max(self.slowest, time.monotonic() - begun)
+            self.took.append(time.monotonic() - begun)
+
+    def nearly_slowest(self):
+        """A machine that stands still for a second makes one answer slow; a daemon that is kept from working, most."""
+        return sorted(self.took)[len(self.took) * 9 // 10]
 
 
 @contextlib.contextmanager
@@ -46,13 +49,13 @@ def watched(daemon, bystander):
         begun = time.monotonic()
         assert bystander.check("echo unharmed") == "unharmed\n"
         assert time.monotonic() - begun < 10 * paddock.SLOW
-        paddock.until(lambda: watch.answers > 5, "enough answers to judge by")
+        paddock.until(lambda: len(watch.took) > 20, "enough answers to judge by")
     finally:
         watch.over.set()
         watch.thread.join()
         watch.client.close()
     assert not watch.failures, watch.failures[:3]
-    assert watch.slowest < 1 * paddock.SLOW, f"the slowest /health took {watch.slowest:.2f} s"
+    assert watch.nearly_slowest() < 1 * paddock.SLOW, f"one /health in ten took {watch.nearly_slowest():.2f} s"
     assert bystander.pid1() == pid
 
 
