@@ -74,18 +74,49 @@ static bool in_window(const struct policy_rules *r, int64_t wall_ms)
 	return r->n_windows == 0;
 }
 
+/* A call that does nothing but to approve nothing: that of a paused agent makes nobody poorer but by its fee.
+ * Whoever asks for it is asked again, as no such call is automatic. */
+static bool only_takes_back(const struct policy_input *in)
+{
+	struct call c;
+
+	if (!in->revokes || in->kind != POLICY_TX || !in->account || !in->to || !u256_is_zero(&in->value))
+		return false;
+	call_read(&(struct call_input){ in->account, in->to, in->value, in->data }, &c);
+	bool only = c.class == CALL_APPROVAL && c.n > 0;
+	for (unsigned i = 0; i < c.n; i++)
+		only &= c.effects[i].approval && u256_is_zero(&c.effects[i].amount);
+	buf_done(&c.tree);
+	return only;
+}
+
+static bool check_paused(struct policy_run *p)
+{
+	const bool agent = p->in->agent_rules->paused, wallet = p->in->wallet_rules->paused;
+
+	if (agent && !wallet && only_takes_back(p->in))
+		return policy_check(p, 0, "paused", true, "The agent is paused; an allowance is taken back");
+	if (policy_check(p, 0, "paused", !agent && !wallet,
+			 agent    ? "The agent is paused"
+			 : wallet ? "The wallet is paused"
+				  : "Neither agent nor wallet is paused"))
+		return true;
+	return policy_refuse(p, p->in->revokes && wallet
+					? "The wallet is paused: nothing is signed for it, also no revocation"
+					: "Agent is paused");
+}
+
 static bool check_running(struct policy_run *p)
 {
 	const struct policy_input *in = p->in;
 
 	if (!policy_check(p, 0, "kill_switch", !in->paused,
 			  in->paused ? "All spending is stopped" : "Spending is not stopped"))
-		return policy_refuse(p, "Agent is paused: all spending is stopped");
-	if (!policy_check(p, 0, "paused", !in->agent_rules->paused && !in->wallet_rules->paused,
-			  in->agent_rules->paused    ? "The agent is paused"
-			  : in->wallet_rules->paused ? "The wallet is paused"
-						     : "Neither agent nor wallet is paused"))
-		return policy_refuse(p, "Agent is paused");
+		return policy_refuse(p, in->revokes ? "All spending is stopped: nothing is signed, also no "
+						      "revocation, until the owner ends it"
+						    : "Agent is paused: all spending is stopped");
+	if (!check_paused(p))
+		return false;
 	const bool open = in_window(in->agent_rules, in->wall_ms) && in_window(in->wallet_rules, in->wall_ms);
 	return policy_check(p, 0, "hours", open, "Spending is %s at this hour",
 			    open ? "allowed" : "not allowed");

@@ -51,7 +51,8 @@ struct policy_input {
 	struct view agent;                     /* its id */
 	struct view agent_scope, wallet_scope; /* of the ledger */
 	const struct policy_rules *agent_rules, *wallet_rules;
-	bool paused; /* the kill switch */
+	bool paused;  /* the kill switch */
+	bool revokes; /* a person asks, to take an allowance back */
 	uint64_t chain;
 	const uint8_t *account; /* NULL: the agent has no wallet on this chain */
 	bool test_account;      /* of the development chains alone */

@@ -24,7 +24,8 @@ static const char schema[] =
 	"CREATE TABLE requests(seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, agent TEXT NOT NULL, wallet "
 	"TEXT NOT NULL,"
 	" state INTEGER NOT NULL, idem TEXT NOT NULL, content BLOB NOT NULL, created INTEGER NOT NULL,"
-	" expires INTEGER NOT NULL, gas_hint INTEGER NOT NULL, item BLOB NOT NULL) STRICT;"
+	" expires INTEGER NOT NULL, gas_hint INTEGER NOT NULL, item BLOB NOT NULL, sure INTEGER NOT NULL "
+	"DEFAULT 0) STRICT;"
 	"CREATE UNIQUE INDEX requests_key ON requests(agent, idem) WHERE idem <> '';"
 	"CREATE INDEX requests_state ON requests(state, expires);"
 	"CREATE INDEX requests_agent ON requests(agent, state, created);"
@@ -77,7 +78,7 @@ static const char *const sql[DB_STMTS] = {
 	[DB_REQUEST_ADD] =
 		"INSERT INTO requests(id, agent, wallet, state, idem, content, created, expires, gas_hint,"
 		" item) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-	[DB_REQUEST_UPDATE] = "UPDATE requests SET state = ?, expires = ?, item = ? WHERE id = ?",
+	[DB_REQUEST_UPDATE] = "UPDATE requests SET state = ?, expires = ?, item = ?, sure = ? WHERE id = ?",
 	[DB_REQUEST_GET] = "SELECT " REQUEST_COLUMNS " FROM requests WHERE id = ?",
 	[DB_REQUEST_BY_KEY] = "SELECT " REQUEST_COLUMNS " FROM requests WHERE agent = ? AND idem = ?",
 	[DB_REQUEST_SAME] = "SELECT " REQUEST_COLUMNS " FROM requests WHERE content = ? AND state IN (2, 6)"
@@ -89,7 +90,8 @@ static const char *const sql[DB_STMTS] = {
 		"SELECT " REQUEST_COLUMNS
 		" FROM requests WHERE (?1 = '' OR agent = ?1) AND (?2 = 0 OR state = ?2)"
 		" AND (?3 = '' OR seq < (SELECT seq FROM requests WHERE id = ?3))"
-		" AND (?5 = '' OR agent IN (SELECT value FROM json_each(?5))) ORDER BY seq DESC LIMIT ?4",
+		" AND (?5 = '' OR agent IN (SELECT value FROM json_each(?5))) AND (?6 = 0 OR sure = 0)"
+		" ORDER BY seq DESC LIMIT ?4",
 	[DB_REQUEST_OVERDUE] =
 		"SELECT " REQUEST_COLUMNS " FROM requests WHERE state IN (2, 6) AND expires <= ? LIMIT 1",
 	[DB_REQUEST_REFUSED] = "SELECT count(*) FROM requests WHERE agent = ? AND state = 1 AND created > ?",

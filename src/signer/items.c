@@ -76,11 +76,12 @@ int items_update(struct signer *s, struct sgn_item *i, struct err *e)
 {
 	_cleanup_(buf_done) struct buf body = BUF_INIT(ITEM_MAX);
 
-	i->changed_ms = moment_now(s);
+	if (!i->sure) /* which is no other state */
+		i->changed_ms = moment_now(s);
 	if (encode(i, &body, e) < 0)
 		return -1;
-	return db_do(&s->db, DB_REQUEST_UPDATE, e, "iibt", (int64_t)i->state, i->expires_ms, buf_view(&body),
-		     i->id);
+	return db_do(&s->db, DB_REQUEST_UPDATE, e, "iibit", (int64_t)i->state, i->expires_ms, buf_view(&body),
+		     (int64_t)i->sure, i->id);
 }
 
 int items_reply(struct signer_call *c, struct sgn_item *i)
@@ -220,8 +221,9 @@ int items_call_list(struct signer_call *c, const void *msg, struct err *e)
 
 	if (!out.items.items || agents_text(m, &agents, e) < 0)
 		return out.items.items ? -1 : err_set(e, ERR_INTERNAL, "out of memory");
-	sqlite3_stmt *row = db_ask(&c->s->db, DB_REQUEST_LIST, "titit", m->agent, (int64_t)m->state, m->after,
-				   (int64_t)max + 1, buf_len(&agents) ? buf_view(&agents) : VIEW(""));
+	sqlite3_stmt *row =
+		db_ask(&c->s->db, DB_REQUEST_LIST, "tititi", m->agent, (int64_t)m->state, m->after,
+		       (int64_t)max + 1, buf_len(&agents) ? buf_view(&agents) : VIEW(""), (int64_t)m->unsure);
 	while ((r = db_row(&c->s->db, row, e)) == 1) {
 		out.more = out.items.n == max || bytes > PAGE_BYTES;
 		if (out.more)

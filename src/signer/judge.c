@@ -229,6 +229,7 @@ struct judged *judge_request(struct signer_call *c, const struct item *item, con
 				       .agent_rules = &j->agent,
 				       .wallet_rules = &j->wallet_rules,
 				       .paused = c->s->paused,
+				       .revokes = i->revokes,
 				       .chain = i->chain,
 				       .account = has_wallet ? (const uint8_t *)i->from.p : NULL,
 				       .test_account = j->wallet.info.kind == SGN_WALLET_KIND_TEST,

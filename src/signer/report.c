@@ -124,6 +124,22 @@ static int is_external(struct signer_call *c, const struct sgn_item *i, struct e
 	return -1;
 }
 
+/* Nothing can bring it back: it is kept with the request, so that nobody looks for it any more. */
+static int make_sure(struct signer_call *c, struct sgn_item *i, const struct sgn_report *m, struct err *e)
+{
+	struct signer *s = c->s;
+
+	if (!states_ended_in_block(m->state) || i->state != m->state)
+		return err_set(e, ERR_STATE, "the request is %s", states_name(i->state));
+	i->sure = true;
+	if (db_begin(&s->db, e) < 0 || items_update(s, i, e) < 0 ||
+	    items_audit(s, i, calls_actor(c), "sure", m->note, e) < 0 || db_commit(&s->db, e) < 0) {
+		db_rollback(&s->db);
+		return -1;
+	}
+	return items_reply(c, i);
+}
+
 int report_call(struct signer_call *c, const void *msg, struct err *e)
 {
 	const struct sgn_report *m = msg;
@@ -137,7 +153,12 @@ int report_call(struct signer_call *c, const void *msg, struct err *e)
 		return err_set(e, ERR_INVALID, "report: not a state that is reported, or not a hash");
 	if (items_get(c, m->id, &item, e) < 0)
 		return -1;
+	if (m->sure)
+		return make_sure(c, i, m, e);
 	const int32_t before = i->state;
+	if (before == SGN_STATE_FAILED && i->hash.n == 0)
+		return err_set(e, ERR_STATE, "the request is failed, and was never signed");
+	i->sure = false;
 	const int external = is_external(c, i, e);
 	if (external < 0)
 		return -1;

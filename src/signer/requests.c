@@ -89,7 +89,9 @@ static int find_same(struct signer_call *c, const struct sgn_request *m, const u
 		r = items_take(c, db_ask(&c->s->db, DB_REQUEST_BY_KEY, "tt", m->agent, m->idem_key), ret, e);
 	if (r == 1 && memcmp(ret->content, content, 32) != 0)
 		return err_set(e, ERR_CONFLICT, "the idempotency key was used for another request");
-	return r ? r : items_take(c, db_ask(&c->s->db, DB_REQUEST_SAME, "bt", hash, m->idem_key), ret, e);
+	if (r || m->revokes) /* one of the agent's own that waits is stopped by its pause */
+		return r;
+	return items_take(c, db_ask(&c->s->db, DB_REQUEST_SAME, "bt", hash, m->idem_key), ret, e);
 }
 
 /* An agent that is refused too often is paused. */
@@ -178,6 +180,7 @@ int requests_call_ask(struct signer_call *c, const void *msg, struct err *e)
 				.data = m->data,
 				.value = m->value.n ? m->value : (struct view){ zero, sizeof(zero) },
 				.reason = m->reason,
+				.revokes = m->revokes,
 				.created_ms = moment_now(c->s) };
 	hash_of("content", i, VIEW(""), VIEW(""), item.content);
 	struct item there;

@@ -159,4 +159,5 @@ bool states_open(int32_t s);                   /* its amounts are reserved */
 bool states_unsigned(int32_t s);               /* it ended before a signature */
 bool states_releases(int32_t s);               /* entering it ends the reservation */
 bool states_revives(int32_t from, int32_t to); /* what was settled is spent after all */
+bool states_ended_in_block(int32_t s);         /* until that block is final, it may come back */
 const char *states_name(int32_t s);

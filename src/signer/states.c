@@ -18,6 +18,10 @@ static const uint32_t next[] = {
 	[S(INCLUDED)] = BIT(CONFIRMED) | BIT(REVERTED) | BIT(BROADCAST),
 	[S(CONFIRMED)] = BIT(FINAL) | BIT(BROADCAST),
 	[S(DROPPED)] = BIT(BROADCAST),
+	/* A reorganisation takes away the block that ended it. */
+	[S(REVERTED)] = BIT(BROADCAST),
+	[S(REPLACED)] = BIT(BROADCAST),
+	[S(FAILED)] = BIT(BROADCAST),
 	[S(AWAITING_WALLET)] = BIT(BROADCAST) | BIT(WALLET_REJECTED) | BIT(WALLET_TIMEOUT) | BIT(MISMATCH),
 	/* A wallet that answers late may have sent it all the same. */
 	[S(WALLET_TIMEOUT)] = BIT(BROADCAST) | BIT(WALLET_REJECTED),
@@ -73,7 +77,13 @@ bool states_releases(int32_t s)
 /* What the owner may have settled meanwhile: it counts again. */
 bool states_revives(int32_t from, int32_t to)
 {
-	return to == S(BROADCAST) && (from == S(WALLET_TIMEOUT) || from == S(DROPPED));
+	return to == S(BROADCAST) &&
+	       (from == S(WALLET_TIMEOUT) || from == S(DROPPED) || states_ended_in_block(from));
+}
+
+bool states_ended_in_block(int32_t s)
+{
+	return s == S(REVERTED) || s == S(REPLACED) || s == S(FAILED);
 }
 
 const char *states_name(int32_t s)

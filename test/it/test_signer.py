@@ -272,6 +272,57 @@ def test_reports_of_the_api_free_nothing(signer, wallet):
         assert signer.spent("agent:dca") == 0
 
 
+ENDINGS = (["failed"], ["broadcast", "included", "reverted"], ["broadcast", "replaced"])
+
+
+@pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending[-1])
+def test_what_a_block_ended_counts_when_it_comes_back(signer, wallet, ending):
+    """A reorganisation takes away the block that ended it, and the owner has settled it: it can be mined after all, and counts. It is listed for
+    those who look until the block is final."""
+    signer.agent("dca", wallet, day=ETHER)
+    item = signer.api.ask("REQUEST", **request(value=ETHER))
+    approve(signer, item)
+    sign(signer, item)
+
+    def report(name, **fields):
+        return signer.api.ask("REPORT", id=item.id, state=state(name), **fields)
+
+    def watched():
+        return [i.id for i in signer.api.ask("LIST", state=state(ending[-1]), unsure=True).items]
+    for name in ending:
+        report(name)
+    assert watched() == [item.id]
+    signer.owner.ask("SETTLE", id=item.id, note="seen on the chain")
+    assert signer.spent("agent:dca") == 0
+    assert report("broadcast").state == state("broadcast")
+    assert signer.spent("agent:dca") == ETHER and signer.api.ask("REQUEST", **request(value=1)).error == "Total spending limit exceeded"
+    signer.restart()
+    assert signer.spent("agent:dca") == ETHER
+    assert signer.owner.fails("SETTLE", id=item.id).code == "wrong_state"
+    # Without the owner it counted all the time, and once.
+    for name in (*ending[ending[0] == "broadcast":], "broadcast") if len(ending) > 1 else ():
+        report(name)
+    assert signer.spent("agent:dca") == ETHER
+    report("included")
+    changed = report("reverted").changed_ms
+    assert signer.api.fails("REPORT", id=item.id, state=state("replaced"), sure=True).code == "wrong_state"
+    sure = report("reverted", sure=True)
+    assert sure.sure and sure.changed_ms == changed and signer.spent("agent:dca") == ETHER
+    assert not signer.api.ask("LIST", state=state("reverted"), unsure=True).items and len(signer.api.ask("LIST", state=state("reverted")).items) == 1
+    # What nobody expects: it counts all the same.
+    signer.owner.ask("SETTLE", id=item.id, note="final")
+    assert signer.spent("agent:dca") == 0 and not report("broadcast").sure and signer.spent("agent:dca") == ETHER
+
+
+def test_what_was_never_signed_does_not_come_back(signer, wallet):
+    signer.agent("dca", wallet)
+    item = signer.api.ask("REQUEST", **request())
+    approve(signer, item)
+    signer.api.ask("REPORT", id=item.id, state=state("failed"))
+    assert signer.spent("agent:dca") == 0
+    assert signer.api.fails("REPORT", id=item.id, state=state("broadcast")).code == "wrong_state" and signer.spent("agent:dca") == 0
+
+
 @pytest.mark.parametrize("field", [
     {"max_pending": 3}, {"expiry_s": 60}, {"suspend_after": 3}, {"auto_below": amount(1)}, {"allow_messages": True}, {"allow_creation": True}, {"allow_dangerous": True},
     {"wallets": [pb.AgentWallet(chain=1, wallet="w")]}, {"typed": [pb.TypedRule(chain=1, contract=b"\x11" * 20, primary_type="Mail")]},

@@ -23,7 +23,8 @@ SETTLED = "settled"
 # Requests that are signed in the beginning, and what was reported of each.
 SIGNED = {"speed": (), "stop": (), "sent": (), "failed": (), "lost": ("broadcast",), "other": ("broadcast",), "mines": ("broadcast",), "mined": ("broadcast", "included"),
           "odd": ("broadcast", "included"), "sure": ("broadcast", "included", "confirmed"), "deep": ("broadcast", "included", "confirmed"),
-          "gone": ("broadcast", "dropped"), "back": ("broadcast", "dropped"), "settled": ("broadcast", "dropped")}
+          "gone": ("broadcast", "dropped"), "back": ("broadcast", "dropped"), "settled": ("broadcast", "dropped"),
+          "undone": ("broadcast", "included", "reverted"), "ended": ("broadcast", "replaced")}
 
 
 @pytest.fixture
@@ -89,7 +90,7 @@ class World:
         report(signer, self.items["far message"], "awaiting_wallet")
         report(signer, self.items["edit"], "broadcast", hash=b"h" * 32)
         report(signer, self.items["late"], "wallet_timeout")
-        for name in ("late", "settled"):
+        for name in ("late", "settled", "undone"):
             signer.owner.ask("SETTLE", id=self.items[name].id, note="no answer")
 
     def ask(self, name, message=None, **fields):
@@ -129,6 +130,7 @@ class World:
             "included": (told("mines", "included", block=7, block_hash=b"b" * 32), "included"), "confirmed": (told("mined", "confirmed"), "confirmed"),
             "final": (told("sure", "final"), "final"), "reorg": (told("deep", "broadcast"), "broadcast"), "reverted": (told("odd", "reverted"), "reverted"),
             "sent again": (told("back", "broadcast"), "broadcast"), "settled and sent again": (told("settled", "broadcast"), "broadcast"), "failed": (told("failed", "failed"), "failed"),
+            "settled and undone": (told("undone", "broadcast"), "broadcast"), "ended for good": (told("ended", "replaced", sure=True), "replaced"),
             "settle": ({**on("gone", "SETTLE", note="seen"), "role": "owner"}, SETTLED),
             "to a wallet": (told("give", "awaiting_wallet"), "awaiting_wallet"), "wallet refuses": (told("refuse", "wallet_rejected"), "wallet_rejected"),
             "wallet hangs": (told("hang", "wallet_timeout"), "wallet_timeout"), "wallet's hash": (told("hash", "broadcast", hash=b"g" * 32), "broadcast"),

@@ -191,6 +191,37 @@ def test_paused_agents_and_wallets_sign_nothing(signer, wallet, name):
 # ---- small sums to listed recipients ----
 
 
+def test_a_paused_agent_takes_allowances_back_and_nothing_else(signer, wallet, name):
+    """Whoever says that a request revokes gets an approval of nothing through the pause of an agent, which a person approves."""
+    token, spender, safe = b"\x11" * 20, b"\x22" * 20, b"\x33" * 20
+    limits = [pb.Limit(chain=31337, asset=a, per_tx=amount(ETHER)) for a in (NATIVE, token)]
+
+    def pause(paused):
+        signer.rules(f"agent:{name}", limits=limits, wallets=[pb.AgentWallet(chain=31337, wallet=wallet.id)], paused=paused, max_pending=50)
+
+    def approval(amount, selector="095ea7b3"):
+        return bytes.fromhex(selector) + spender.rjust(32, b"\0") + amount.to_bytes(32, "big")
+
+    def ask(data, value=0, to=token, **fields):
+        return signer.api.ask("REQUEST", **{**request(agent=name, value=value, to=to, facts=facts(to_has_code=True)), "data": data, **fields})
+
+    pause(True)
+    for data, value, to, revokes in ((approval(0), 0, token, False), (approval(1), 0, token, True), (b"", 1, safe, True), (approval(0), 1, token, True), (approval(0, "a9059cbb"), 0, token, True)):
+        assert ask(data, value, to, revokes=revokes).error == "Agent is paused"
+    item = ask(approval(0), revokes=True)
+    assert item.state == state("pending") and item.revokes, item.error
+    approved = signer.api.ask("APPROVE", id=item.id, digest=item.digest, by="ann", facts=facts(to_has_code=True))
+    assert approved.state == state("approved")
+    signer.rules(f"wallet:{wallet.id}", fee_per_tx=amount(ETHER), fee_day=amount(ETHER), paused=True)
+    assert "The wallet is paused" in signer.api.fails("SIGN", id=item.id, facts=facts(to_has_code=True)).message
+    signer.rules(f"wallet:{wallet.id}", fee_per_tx=amount(ETHER), fee_day=amount(ETHER))
+    signer.owner.ask("PAUSE", paused=True)
+    assert "also no revocation" in signer.api.fails("SIGN", id=item.id, facts=facts(to_has_code=True)).message
+    signer.owner.ask("PAUSE", paused=False)
+    assert signer.api.ask("SIGN", id=item.id, facts=facts(to_has_code=True)).state == state("signed")
+    pause(False)
+
+
 def test_small_sums_at_once_stay_within_the_limit(signer, wallet, name, peers):
     """No person is asked, so the limit is all there is: 1,000 of 1 wei from ten streams, 100 wei."""
     signer.agent(name, wallet, day=100, max_pending=5000, addresses=[pb.AddressRule(chain=31337, address=FRIEND)], auto_below=amount(1))

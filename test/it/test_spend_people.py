@@ -261,13 +261,39 @@ def test_an_allowance_is_taken_back(bank, anvil, daemon):
         cannot_revoke(bank, second["id"], "gives no allowance")
         # It was given anew: what was done before does not answer.
         anvil.receipt(anvil.ask("eth_sendTransaction", {"from": bank.account, "to": token, "data": approve(7)}))
-        bank.allow(limits=coins(31337, token), paused=True)
-        refused = bank.say(id, "revoke")
-        assert refused.status == 403 and refused.json()["error"]["message"].startswith("Agent is paused"), refused
-        bank.allow(limits=coins(31337, token))
         third = revoked(bank, id)
         assert third["state"] == "pending" and third["id"] not in (first["id"], second["id"])
         assert bank.say(third["id"], "reject").status == 200
+    finally:
+        bank.allow()
+
+
+def test_an_allowance_of_a_paused_agent_is_taken_back(bank, anvil, daemon):
+    """A person asks, somebody approves, it is signed and mined. The agent itself gets nothing, and the kill switch stops everything."""
+    def paused(value):
+        bank.allow(limits=coins(31337, token), paused=value)
+
+    token = make_token(anvil, bank.account)
+    paused(False)
+    try:
+        given = waits(bank, token, approve(60))
+        bank.approve(given)
+        bank.until_state(given["id"], "confirmed", "final")
+        own = waits(bank, token, approve(0))  # the agent's: it waits when it is paused, and is another request
+        paused(True)
+        refused = bank.send(0, token, data=approve(3)).result(60)
+        assert refused["status"] == 403 and "Agent is paused" in str(refused["body"]), refused
+        bank.own("PAUSE", paused=True)
+        refused = bank.say(given["id"], "revoke")
+        bank.own("PAUSE", paused=False)
+        assert refused.status == 403 and "All spending is stopped" in refused.json()["error"]["message"] and "revocation" in refused.json()["error"]["message"], refused
+        made = revoked(bank, given["id"])
+        assert made["state"] == "pending" and made["id"] != own["id"] and revoked(bank, given["id"])["id"] == made["id"]
+        assert bank.say(own["id"], "approve", digest=own["digest"]).status == 403
+        bank.approve(made)
+        bank.until_state(made["id"], "confirmed", "final")
+        assert allowance(anvil, token, bank.account) == 0
+        assert bank.say(own["id"], "reject").status == 200
     finally:
         bank.allow()
 

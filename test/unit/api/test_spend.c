@@ -414,6 +414,70 @@ static void test_judge_what_is_in_no_block(void **state)
 	assert_int_equal(spend_judge(&s), SPEND_NEXT_REPLACED);
 }
 
+/* Replaced, reverted, failed: it is looked at until the block that ended it is final. */
+static void test_judge_what_ended(void **state)
+{
+	struct spend_seen s = { .state = SGN_STATE_REVERTED,
+				.head = 12,
+				.finalized = 8,
+				.needed = 3,
+				.mined = true,
+				.failed = true,
+				.same_block = true,
+				.block = 9 };
+
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_WAIT);
+	s.finalized = 9;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_SURE);
+	s.finalized = 0; /* no block is ever final: it must be deep */
+	s.head = 9 + 3 + SPEND_DEEP - 2;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_WAIT);
+	s.head++;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_SURE);
+	s.failed = false; /* mined again, and now it does what it is for */
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_BACK);
+	s.same_block = false;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_WAIT);
+	s.same_block = s.cancels = true; /* by nothing */
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_SURE);
+	s.cancels = false;
+	s.failed = true;
+	s.state = SGN_STATE_REPLACED; /* it was mined instead of the other, whatever it did */
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_BACK);
+}
+
+static void test_judge_what_ended_in_no_block(void **state)
+{
+	struct spend_seen s = {
+		.state = SGN_STATE_REPLACED, .head = 12, .finalized = 8, .needed = 3, .used = true
+	};
+
+	s.used_head = 6;
+	s.n_used = 2;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_WAIT);
+	s.finalized = 9;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_SURE);
+	s.finalized = 0;
+	s.head = 6 + 3 + SPEND_DEEP - 1;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_WAIT);
+	s.head++;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_SURE);
+	s.head = 12;
+	s.used_final = true;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_SURE);
+	s.used = s.used_final = false; /* nothing has its nonce any more */
+	s.n_free = 1;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_WAIT);
+	s.n_free = 2;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_BACK);
+	s.state = SGN_STATE_FAILED;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_BACK);
+	s.no_nonce = true; /* a wallet's elsewhere */
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_WAIT);
+	s.known = true;
+	assert_int_equal(spend_judge(&s), SPEND_NEXT_BACK);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +492,8 @@ int main(void)
 		cmocka_unit_test(test_more_than_can_be_read),
 		cmocka_unit_test(test_judge),
 		cmocka_unit_test(test_judge_what_is_in_no_block),
+		cmocka_unit_test(test_judge_what_ended),
+		cmocka_unit_test(test_judge_what_ended_in_no_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, teardown);

@@ -142,7 +142,9 @@ static void test_asking(void **state)
 {
 	in.paused = true;
 	denied(0, "kill_switch", "Agent is paused");
-	in.paused = false;
+	in.revokes = true;
+	denied(0, "kill_switch", "also no revocation");
+	in.paused = in.revokes = false;
 	agent.paused = true;
 	denied(0, "paused", "Agent is paused");
 	agent.paused = false;

@@ -241,6 +241,7 @@ struct agent_ask {
 	struct view from;                 /* the account that should sign; empty: the agent's */
 	struct view key, reason;          /* of idempotency; the agent's words. Both may be empty */
 	struct view by;                   /* the person who asks in its stead; empty: it asks itself */
+	bool revokes;                     /* who takes an allowance back */
 };
 /* What spend_ask and spend_account of spend.h do with it. */
 /* A request for a transaction as Assegai's clients make it, or as eth_sendTransaction has it. ERR_INVALID,

@@ -180,7 +180,10 @@ static void copy_item(struct spend_entry *x, const struct sgn_item *item)
 {
 	x->kind = item->kind;
 	x->chain = item->chain;
-	x->nonce = item->nonce;
+	if (item->generation) {
+		x->nonce = item->nonce;
+		x->has_nonce = true;
+	}
 	x->expires_ms = item->expires_ms;
 	if (item->from.n == ADDRESS_SIZE)
 		memcpy(x->account, item->from.p, ADDRESS_SIZE);
@@ -196,12 +199,19 @@ static void copy_item(struct spend_entry *x, const struct sgn_item *item)
 		x->answered = (struct spend_answer){ 0 };
 }
 
+/* Nothing comes of it any more, whatever happens to the chain. */
+static bool is_done(const struct sgn_item *item)
+{
+	return spend_is_over(item) && !(spend_ended_in_block(item->state) && !item->sure &&
+					item->kind == SGN_REQUEST_KIND_TX && item->hash.n == SPEND_HASH);
+}
+
 struct spend_entry *spend_learn(struct core *c, const struct sgn_item *item)
 {
 	struct spend_entry *x = spend_find(c, item->id);
 	const bool new = !x, changed = !x || x->state != item->state;
 
-	if (!x && !spend_is_over(item))
+	if (!x && !is_done(item))
 		x = entry_new(c, item);
 	if (x) {
 		if (changed) {
@@ -217,7 +227,7 @@ struct spend_entry *spend_learn(struct core *c, const struct sgn_item *item)
 	if (!x)
 		return NULL;
 	spend_tell_agents(x, item);
-	if (!spend_is_over(item))
+	if (!is_done(item))
 		return x;
 	entry_free(x);
 	return NULL;
@@ -356,6 +366,12 @@ void spend_drive(struct spend_entry *x)
 		spend_unfollow(x);
 		spend_watch_dropped(x);
 		break;
+	case SGN_STATE_REPLACED: /* a reorganisation may bring it back */
+	case SGN_STATE_REVERTED:
+	case SGN_STATE_FAILED:
+		x->resend = false;
+		spend_follow(x);
+		break;
 	default: /* it was sent */
 		if (x->kind != SGN_REQUEST_KIND_TX || !x->n_tried)
 			break;
@@ -375,7 +391,8 @@ void spend_drive(struct spend_entry *x)
 
 static const int32_t under_way[] = { SGN_STATE_PENDING,         SGN_STATE_APPROVED, SGN_STATE_SIGNED,
 				     SGN_STATE_BROADCAST,       SGN_STATE_INCLUDED, SGN_STATE_CONFIRMED,
-				     SGN_STATE_AWAITING_WALLET, SGN_STATE_DROPPED };
+				     SGN_STATE_AWAITING_WALLET, SGN_STATE_DROPPED,  SGN_STATE_REPLACED,
+				     SGN_STATE_REVERTED,        SGN_STATE_FAILED };
 
 struct spend_sync {
 	struct core *core;
@@ -415,7 +432,7 @@ static void on_page(struct signer_ask *a, const void *reply, const struct err *e
 	}
 	for (size_t i = 0; i < m->items.n; i++) {
 		const struct sgn_item *item = &m->items.items[i];
-		if (!spend_find(c, item->id) && !spend_is_over(item)) {
+		if (!spend_find(c, item->id) && !is_done(item)) {
 			struct spend_entry *x = entry_new(c, item);
 			if (!x)
 				continue;
@@ -440,7 +457,9 @@ static void on_page(struct signer_ask *a, const void *reply, const struct err *e
 
 static void sync_page(struct spend_sync *s)
 {
-	struct sgn_list m = { .state = under_way[s->at], .after = view_of(s->after), .max = SYNC_PAGE };
+	struct sgn_list m = {
+		.state = under_way[s->at], .after = view_of(s->after), .max = SYNC_PAGE, .unsure = true
+	};
 	struct err e = { 0 };
 
 	if (signer_call(s->core, &s->ask, SGN_SIGNER_TYPE_LIST, &sgn_list_msg, &m, &sgn_list_reply_msg,
@@ -509,7 +528,7 @@ static void on_told(struct signer_watch *w, struct view id)
 	struct core *c = CONTAINER(w, struct core, spends.watch);
 	struct spend_entry *x = spend_find(c, id);
 
-	if (!x || x->state == SGN_STATE_DROPPED) {
+	if (!x || x->state == SGN_STATE_DROPPED || spend_ended_in_block(x->state)) {
 		look_at_ended(c, id);
 		return;
 	}

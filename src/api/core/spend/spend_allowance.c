@@ -88,7 +88,8 @@ static void ask(struct taking *t)
 				     .from = view_of(t->account),
 				     .key = view_of(key),
 				     .reason = view_of(reason),
-				     .by = view_of(t->op.by) };
+				     .by = view_of(t->op.by),
+				     .revokes = true };
 	if (!a)
 		err_set(&e, ERR_STATE, "the agent is gone");
 	else if (t->times >= ASK_TIMES)

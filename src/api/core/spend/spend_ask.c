@@ -32,7 +32,7 @@ struct asking {
 	char agent[AGENT_ID + 1], key[KEY_MOST + 1], origin[256], reason[SPEND_NOTE_MAX + 1];
 	char wallet[64], account_text[ADDRESS_TEXT];
 	uint8_t account[ADDRESS_SIZE], from[ADDRESS_SIZE], to[ADDRESS_SIZE], value[U256_BYTES], content[32];
-	bool has_account, has_from, async, account_only;
+	bool has_account, has_from, async, account_only, revokes;
 	int32_t kind;
 	uint64_t chain, gas;
 	struct buf data;
@@ -263,6 +263,7 @@ static void send_request(struct asking *q, struct sgn_facts *facts)
 				 .idem_key = view_of(q->key),
 				 .reason = view_of(q->reason),
 				 .facts = facts,
+				 .revokes = q->revokes,
 				 .origin = view_of(q->origin) };
 
 	if (!m.data.p)
@@ -527,6 +528,7 @@ struct job *spend_ask(struct agent *a, const struct agent_ask *ask, bool async, 
 	if (!q)
 		return NULL;
 	q->async = async;
+	q->revokes = ask->revokes;
 	if (read_ask(q, ask, e) < 0) {
 		job_abandon(&q->op.job);
 		end_asking(q, NULL, e);

@@ -256,7 +256,7 @@ static void on_compare(struct signer_ask *a, const void *reply, const struct err
 		report_mismatch(x, tx);
 	} else if (same > 0) {
 		x->verified = true;
-		(void)!spend_read_u64(json_get(tx, "nonce"), &x->nonce);
+		x->has_nonce = spend_read_u64(json_get(tx, "nonce"), &x->nonce) == 0;
 	} else {
 		x->look = true;
 	}

@@ -21,7 +21,6 @@
 #define SOON_MS   20
 #define SLOW      10 /* times slower for what only waits for its finality */
 #define SLOW_MOST 60000
-#define DEEP      64
 #define OF_EACH   2u /* and the receipts of all its attempts */
 
 struct spend_poll {
@@ -31,7 +30,9 @@ struct spend_poll {
 	struct {
 		struct spend_entry *x; /* NULL: it is gone */
 		size_t first, n_tried;
-		bool by_block; /* what was asked: the block at its height, or the transaction */
+		/* what was asked: the block at its height, the nonce at the last final block, or the
+		 * transaction */
+		bool by_block, by_nonce;
 	} of[SPEND_BATCH];
 	uint64_t head, finalized;
 };
@@ -45,9 +46,11 @@ static void on_time(struct loop_timer *t)
 
 static bool only_waits(const struct spend_node *n)
 {
-	LIST_EACH (it, &n->followed)
-		if (CONTAINER(it, struct spend_entry, following)->state != SGN_STATE_CONFIRMED)
+	LIST_EACH (it, &n->followed) {
+		const int32_t state = CONTAINER(it, struct spend_entry, following)->state;
+		if (state != SGN_STATE_CONFIRMED && !spend_ended_in_block(state))
 			return false;
+	}
 	return true;
 }
 
@@ -118,6 +121,17 @@ static void reorg(struct spend_entry *x)
 	spend_report(x, &(struct sgn_report){ .state = SGN_STATE_BROADCAST, .note = VIEW("reorganisation") });
 }
 
+/* It had ended, and the owner may have settled it: it is under way again, and counts before it is sent. */
+static void back(struct spend_entry *x, bool mined)
+{
+	log_warn("transaction %s: what ended it is not part of the chain any more", x->id);
+	x->has_block = x->verified = x->refused = x->stuck = false;
+	x->unknown_ms = 0;
+	x->used_polls = x->free_polls = 0;
+	x->resend = !mined && buf_len(&x->raw) > 0;
+	spend_report(x, &(struct sgn_report){ .state = SGN_STATE_BROADCAST, .note = VIEW("reorganisation") });
+}
+
 static void report_block(struct spend_entry *x, int32_t state, const struct spend_receipt *r,
 			 const uint8_t hash[SPEND_HASH])
 {
@@ -168,6 +182,12 @@ static void act(struct spend_entry *x, enum spend_next next, const struct spend_
 							      .note = VIEW("no node knows it") });
 		}
 		break;
+	case SPEND_NEXT_BACK:
+		back(x, hash);
+		break;
+	case SPEND_NEXT_SURE:
+		spend_report(x, &(struct sgn_report){ .state = x->state, .sure = true });
+		break;
 	case SPEND_NEXT_WAIT:
 		break;
 	}
@@ -215,7 +235,7 @@ static bool look_at(struct spend_poll *p, size_t i)
 	const struct ethrpc_result *said = &p->call.said[p->of[i].first];
 	struct spend_receipt r;
 	struct spend_block at;
-	uint64_t count;
+	uint64_t count, final;
 	const int mined = find_receipt(p, i, &r);
 	struct spend_seen s = { .state = x->state,
 				.head = p->head,
@@ -224,7 +244,7 @@ static bool look_at(struct spend_poll *p, size_t i)
 				.mined = mined >= 0 };
 
 	/* Without these answers nothing is concluded. */
-	if (spend_read_u64(said[0].result, &count) < 0 || said[1].error)
+	if (spend_read_u64(said[0].result, &count) < 0 || (said[1].error && !p->of[i].by_nonce))
 		return false;
 	if (s.mined && !x->has_block) { /* the block is needed, too */
 		x->has_block = true;
@@ -242,9 +262,14 @@ static bool look_at(struct spend_poll *p, size_t i)
 	} else {
 		x->confirmations = 0;
 		s.known = p->of[i].by_block || is_object(&said[1]);
-		s.used = count > x->nonce;
+		s.no_nonce = !x->has_nonce;
+		s.used = x->has_nonce && count > x->nonce;
+		s.used_final = s.used && p->of[i].by_nonce && p->finalized && !said[1].error &&
+			       spend_read_u64(said[1].result, &final) == 0 && final > x->nonce;
 	}
 	x->used_polls = s.used ? x->used_polls + 1 : 0;
+	x->free_polls = s.mined || s.used ? 0 : x->free_polls + 1;
+	s.n_free = x->free_polls;
 	if (x->used_polls == 1)
 		x->used_head = p->head;
 	s.n_used = x->used_polls;
@@ -256,7 +281,7 @@ static bool look_at(struct spend_poll *p, size_t i)
 	act(x, next, &r, s.mined ? x->tried[mined].hash : NULL);
 	/* Where nothing is ever final, it is enough that it is deep. */
 	if (next == SPEND_NEXT_WAIT && s.state == SGN_STATE_CONFIRMED && !s.finalized &&
-	    x->confirmations >= s.needed + DEEP)
+	    x->confirmations >= s.needed + SPEND_DEEP)
 		spend_unfollow(x);
 	return next == SPEND_NEXT_INCLUDED;
 }
@@ -302,11 +327,14 @@ static void add_entry(struct spend_poll *p, struct spend_entry *x)
 	p->of[p->n].first = k->n;
 	p->of[p->n].n_tried = x->n_tried;
 	p->of[p->n].by_block = x->has_block;
+	p->of[p->n].by_nonce = !x->has_block && x->has_nonce && spend_ended_in_block(x->state);
 	p->n++;
 	address_text(x->account, account);
 	spend_call_add(k, "eth_getTransactionCount", "[\"%s\",\"latest\"]", account);
 	if (x->has_block) {
 		spend_call_add(k, "eth_getBlockByNumber", "[\"0x%" PRIx64 "\",false]", x->block);
+	} else if (p->of[p->n - 1].by_nonce) {
+		spend_call_add(k, "eth_getTransactionCount", "[\"%s\",\"finalized\"]", account);
 	} else {
 		text_hex(x->tried[x->n_tried - 1].hash, SPEND_HASH, hash);
 		spend_call_add(k, "eth_getTransactionByHash", "[\"0x%s\"]", hash);

@@ -21,6 +21,7 @@
 #define SPEND_ATTEMPTS 8
 #define SPEND_NOTE     192
 #define SPEND_BATCH    48 /* of one request to a node */
+#define SPEND_DEEP     64 /* blocks above the confirmations: final, where no block is ever called so */
 
 /* ---- spend_node.c ---- */
 
@@ -121,6 +122,7 @@ struct spend_entry {
 	struct spend_node *node; /* NULL until it is needed */
 	int32_t kind, state;
 	uint64_t chain, nonce;
+	bool has_nonce; /* a wallet elsewhere chooses it: it is known when the node has shown what it sent */
 	uint8_t account[ADDRESS_SIZE];
 	struct buf raw; /* the newest signed transaction, or a signature */
 	struct spend_tried tried[SPEND_ATTEMPTS];
@@ -143,7 +145,7 @@ struct spend_entry {
 	/* spend_follow.c */
 	struct list following;
 	uint64_t round, since_head, used_head;
-	unsigned used_polls;
+	unsigned used_polls, free_polls;
 	int64_t unknown_ms;
 	bool has_block, stuck;
 	uint64_t block, confirmations;
@@ -219,6 +221,8 @@ enum spend_next {
 	SPEND_NEXT_REORG,    /* it was in a block and is not any more */
 	SPEND_NEXT_REPLACED, /* something else has its nonce */
 	SPEND_NEXT_RESEND,   /* the node does not know it */
+	SPEND_NEXT_BACK,     /* what ended it is gone */
+	SPEND_NEXT_SURE,     /* what ended it is final */
 };
 /* What a node showed of a transaction that was sent. */
 struct spend_seen {
@@ -231,8 +235,13 @@ struct spend_seen {
 	unsigned n_used;    /* looks in a row at which it was, and it was in no block */
 	uint64_t used_head; /* the head at the first of them */
 	bool known;         /* to the node */
+	/* of what a block ended: replaced, reverted, failed */
+	bool no_nonce;   /* nobody knows its nonce */
+	bool used_final; /* the nonce is used in a block that is final */
+	unsigned n_free; /* looks in a row at which the nonce was not used */
 };
 enum spend_next spend_judge(const struct spend_seen *s);
+bool spend_ended_in_block(int32_t state);
 
 /* ---- spend_elsewhere.c ---- */
 
