@@ -115,7 +115,7 @@ def test_the_card(document, bank, pending, api):
     check(document, "get", "/v1/transactions", api.get("/v1/transactions"))
     card = tx["card"]
     assert tx["agent_name"] == "spender" and tx["chain_name"] == "Anvil" and tx["state"] == "pending" and tx["reason"] == EVIL
-    assert card["sentence"].startswith("Agent spender wants to send 0.000000000000002001 ") and FRIEND in card["sentence"]
+    assert card["sentence"].startswith("Agent spender wants to send 0.000000000000002001 ETH to ") and FRIEND in card["sentence"]
     assert "Anvil (eip155:31337)" in card["sentence"]
     assert card["recipient"]["address"] == FRIEND and card["recipient"]["contract"] is False and card["confirm"] is None
     assert card["simulation"]["method"] == "simulate_v1" and card["simulation"]["deltas"] == [
@@ -527,6 +527,7 @@ def test_cli_shows_and_decides(cli, bank, pending):
     assert tx["id"] in cli.ok("tx", "ls", "--pending") and cli.json("tx", "ls", "-a", "spender", "-p")[0]["id"] == tx["id"]
     shown = cli.ok("tx", "show", tx["id"])
     assert shown == bank.get(tx["id"])["card"]["text"] and "\x1b" not in shown and f"Digest {tx['digest']}\n" in shown
+    assert "(native)" not in shown + cli.ok("tx", "ls", "--pending") and " ETH" in cli.ok("tx", "ls", "--pending"), "the chain's symbol"
     assert "--digest" in cli.refused("tx", "approve", tx["id"]), "nobody was asked"
     assert "not the request that was shown" in cli.refused("tx", "approve", tx["id"], "--digest", "0x" + "11" * 32)
     assert cli.ok("tx", "reject", tx["id"], "-m", "no").startswith(f"{tx['id']}: rejected")

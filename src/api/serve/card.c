@@ -89,14 +89,12 @@ void card_put_asset(struct json_out *o, const char *key, struct view asset, uint
 
 struct view card_chain_name(const struct core *c, uint64_t chain)
 {
-	const struct config *cfg = core_config(c);
-	char id[40];
+	return spend_settings(c, chain).name;
+}
 
-	snprintf(id, sizeof(id), "eip155:%llu", (unsigned long long)chain);
-	for (size_t i = 0; i < cfg->agents.n_chains; i++)
-		if (view_is(cfg->agents.chain_list[i].id, id))
-			return cfg->agents.chain_list[i].name;
-	return VIEW_NONE;
+struct view card_symbol(const struct core *c, uint64_t chain, struct view asset, struct view symbol)
+{
+	return !symbol.n && card_is_native(asset) ? spend_settings(c, chain).symbol : symbol;
 }
 
 void card_find_asset(const struct sgn_item *i, struct view asset, uint32_t *decimals, struct view *symbol)
@@ -471,6 +469,7 @@ static void put_effects(struct json_out *o, const struct sgn_item *i)
 void card_put(struct json_out *o, const struct core *c, const struct spend_view *v, bool whole)
 {
 	const struct sgn_item *i = v->item;
+	_cleanup_(buf_done) struct buf summary = BUF_INIT(16u * 1024);
 
 	json_out_object(o);
 	json_out_kstr(o, "id", i->id);
@@ -486,7 +485,8 @@ void card_put(struct json_out *o, const struct core *c, const struct spend_view 
 	card_put_amount(o, "value", i->value);
 	json_out_kstr(o, "class", i->call_class.n ? i->call_class : VIEW("unknown"));
 	json_out_kz(o, "state", spend_state_name(i->state));
-	json_out_kstr(o, "summary", i->summary);
+	spend_name_native(&summary, c, i->chain, i->summary);
+	json_out_kstr(o, "summary", summary.bad ? i->summary : buf_view(&summary));
 	card_put_hex(o, "digest", i->digest);
 	json_out_kstr_any(o, "reason", i->reason);
 	json_out_kstr_any(o, "error", i->error);

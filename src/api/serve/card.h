@@ -37,3 +37,6 @@ void card_quote(struct buf *out, struct view text, size_t most);
 /* Of the native asset, and of fees. */
 bool card_is_native(struct view asset);
 struct view card_chain_name(const struct core *c, uint64_t chain); /* of the configuration; empty: none */
+/* What people call an asset: the chain's symbol for the native one, which the signer does not know, or else
+ * the owner's, `symbol`. */
+struct view card_symbol(const struct core *c, uint64_t chain, struct view asset, struct view symbol);

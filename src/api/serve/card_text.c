@@ -127,8 +127,10 @@ static void add_chain(struct buf *out, const struct core *c, uint64_t chain)
 	buf_printf(out, name.n ? " (eip155:%llu)" : "eip155:%llu", (unsigned long long)chain);
 }
 
-static void add_effect(struct buf *out, const struct sgn_effect *f)
+static void add_effect(struct buf *out, const struct core *c, uint64_t chain, const struct sgn_effect *f)
 {
+	const struct view symbol = card_symbol(c, chain, f->asset, f->symbol);
+
 	if (f->approval) {
 		buf_puts(out, "let ");
 		add_address(out, f->to);
@@ -136,10 +138,10 @@ static void add_effect(struct buf *out, const struct sgn_effect *f)
 		if (f->unlimited)
 			add_address(out, f->asset);
 		else
-			card_amount(out, f->asset, f->amount, f->decimals, f->symbol);
+			card_amount(out, f->asset, f->amount, f->decimals, symbol);
 	} else {
 		buf_puts(out, "send ");
-		card_amount(out, f->asset, f->amount, f->decimals, f->symbol);
+		card_amount(out, f->asset, f->amount, f->decimals, symbol);
 		buf_puts(out, " to ");
 		add_address(out, f->to);
 	}
@@ -157,7 +159,7 @@ void card_sentence(struct buf *out, const struct core *c, const struct spend_vie
 	else if (view_is(i->call_class, "creation"))
 		buf_puts(out, "create a contract");
 	else if (i->effects.n)
-		add_effect(out, &i->effects.items[0]);
+		add_effect(out, c, i->chain, &i->effects.items[0]);
 	else if (i->kind == SGN_REQUEST_KIND_TYPED)
 		buf_puts(out, "sign typed data");
 	else {
@@ -222,32 +224,42 @@ static void add_facts(struct buf *out, const struct spend_view *v)
 	}
 }
 
-static void add_effects(struct buf *out, const struct sgn_item *i)
+/* Text of the signer's. */
+static void quote_named(struct buf *out, const struct core *c, const struct sgn_item *i, struct view text)
+{
+	_cleanup_(buf_done) struct buf named = BUF_INIT(16u * 1024);
+
+	spend_name_native(&named, c, i->chain, text);
+	card_quote(out, named.bad ? text : buf_view(&named), QUOTE_MOST);
+}
+
+static void add_effects(struct buf *out, const struct core *c, const struct sgn_item *i)
 {
 	for (size_t k = 0; k < i->effects.n; k++) {
 		const struct sgn_effect *f = &i->effects.items[k];
 		head(out, k ? "" : "effects");
-		add_effect(out, f);
+		add_effect(out, c, i->chain, f);
 		if (f->note.n) {
 			buf_puts(out, " ");
 			card_quote(out, f->note, 200);
 		}
 		if (f->approval && f->allowance.n) {
 			buf_puts(out, ", until now ");
-			card_amount(out, f->asset, f->allowance, f->decimals, f->symbol);
+			card_amount(out, f->asset, f->allowance, f->decimals,
+				    card_symbol(c, i->chain, f->asset, f->symbol));
 		}
 		buf_puts(out, f->first ? "  FIRST TIME\n" : "\n");
 	}
+	const struct view native = { (const char *)address_native, ADDRESS_SIZE };
 	if (i->fee.n) {
 		head(out, "fee");
 		buf_puts(out, "at most ");
-		card_amount(out, (struct view){ (const char *)address_native, ADDRESS_SIZE }, i->fee, 18,
-			    VIEW_NONE);
+		card_amount(out, native, i->fee, 18, card_symbol(c, i->chain, native, VIEW_NONE));
 		buf_printf(out, ", %llu gas\n", (unsigned long long)i->gas);
 	}
 	if (i->error.n) {
 		head(out, "refused");
-		card_quote(out, i->error, QUOTE_MOST);
+		quote_named(out, c, i, i->error);
 		buf_putc(out, '\n');
 	}
 }
@@ -266,7 +278,7 @@ static void add_risks(struct buf *out, const struct sgn_item *i)
 	}
 }
 
-static void add_simulation(struct buf *out, const struct sgn_item *i)
+static void add_simulation(struct buf *out, const struct core *c, const struct sgn_item *i)
 {
 	if (i->kind != SGN_REQUEST_KIND_TX)
 		return;
@@ -292,7 +304,7 @@ static void add_simulation(struct buf *out, const struct sgn_item *i)
 		card_find_asset(i, i->moves.items[k].asset, &decimals, &symbol);
 		buf_puts(out, less ? "  - " : "  + ");
 		card_amount(out, i->moves.items[k].asset, (struct view){ (const char *)amount, U256_BYTES },
-			    decimals, symbol);
+			    decimals, card_symbol(c, i->chain, i->moves.items[k].asset, symbol));
 		buf_putc(out, '\n');
 		any = true;
 	}
@@ -322,30 +334,32 @@ static void add_bar(struct buf *out, const struct sgn_limit_line *l)
 	buf_putc(out, ']');
 }
 
-static void add_limits(struct buf *out, const struct sgn_item *i)
+static void add_limits(struct buf *out, const struct core *c, const struct sgn_item *i)
 {
 	if (i->limits.n)
 		buf_puts(out, "\nLimits, before and with this request\n");
 	for (size_t k = 0; k < i->limits.n; k++) {
 		const struct sgn_limit_line *l = &i->limits.items[k];
 		const struct view who = view_split(l->scope, ':', &(struct view){ 0 });
+		const struct view symbol =
+			card_symbol(c, l->chain ? l->chain : i->chain, l->asset, l->symbol);
 		const bool fee = l->asset.n && (uint8_t)l->asset.p[0] == 0xff;
 		buf_puts(out, "  ");
 		add_name(out, who);
 		buf_puts(out, fee ? " fees, " : ", ");
 		add_name(out, l->window);
 		buf_puts(out, ": ");
-		card_amount(out, l->asset, l->before, l->decimals, l->symbol);
+		card_amount(out, l->asset, l->before, l->decimals, symbol);
 		buf_puts(out, " -> ");
-		card_amount(out, l->asset, l->after, l->decimals, l->symbol);
+		card_amount(out, l->asset, l->after, l->decimals, symbol);
 		buf_puts(out, " of ");
-		card_amount(out, l->asset, l->limit, l->decimals, l->symbol);
+		card_amount(out, l->asset, l->limit, l->decimals, symbol);
 		add_bar(out, l);
 		buf_putc(out, '\n');
 	}
 }
 
-static void add_checks(struct buf *out, const struct sgn_item *i)
+static void add_checks(struct buf *out, const struct core *c, const struct sgn_item *i)
 {
 	if (i->trace.n)
 		buf_puts(out, "\nChecks\n");
@@ -354,7 +368,7 @@ static void add_checks(struct buf *out, const struct sgn_item *i)
 		buf_puts(out, x->passed ? "  ok   " : "  FAIL ");
 		add_name(out, x->name);
 		buf_puts(out, ": ");
-		card_quote(out, x->text, QUOTE_MOST);
+		quote_named(out, c, i, x->text);
 		buf_putc(out, '\n');
 	}
 }
@@ -442,12 +456,12 @@ void card_text(struct buf *out, const struct core *c, const struct spend_view *v
 	card_sentence(out, c, v);
 	buf_puts(out, "\n\n");
 	add_facts(out, v);
-	add_effects(out, i);
+	add_effects(out, c, i);
 	add_fate(out, v);
 	add_risks(out, i);
-	add_simulation(out, i);
-	add_limits(out, i);
-	add_checks(out, i);
+	add_simulation(out, c, i);
+	add_limits(out, c, i);
+	add_checks(out, c, i);
 	add_data(out, i);
 	if (i->reason.n) {
 		buf_puts(out, "\nThe agent says, in its own words\n  ");

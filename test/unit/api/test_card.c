@@ -144,10 +144,44 @@ static void test_all_of_a_message_is_shown(void **state)
 	buf_done(&said);
 }
 
+/* The signer knows no symbols: the configuration does, and widely used chains have theirs. */
+static void test_the_native_asset_has_a_name(void **state)
+{
+	static const struct {
+		uint64_t chain;
+		const char *text, *says;
+	} texts[] = {
+		{ 7, "send 0.5 (native) to x, 1 (native)", "send 0.5 TEN to x, 1 TEN" },
+		{ 10, "send 0.5 (native)", "send 0.5 ETH" },
+		{ 12, "send 0.5 (native)", "send 0.5 (native)" }, /* nobody has said what it is called */
+		{ 7, " (native) and a (native)", " (native) and a (native)" },
+		{ 7, "", "" },
+	};
+	static const uint8_t native[ADDRESS_SIZE] = { [0 ... ADDRESS_SIZE - 1] = 0xee };
+	const struct view asset = { (const char *)native, ADDRESS_SIZE };
+	struct config_chain chain = { .id = VIEW("eip155:7"), .symbol = VIEW("TEN") };
+	struct config cfg = { .agents = { .chain_list = &chain, .n_chains = 1 } };
+	struct core *c = calloc(1, sizeof(*c));
+
+	assert_non_null(c);
+	c->config = &cfg;
+	for (size_t i = 0; i < ELEMS(texts); i++) {
+		struct buf out = BUF_INIT(1024);
+		spend_name_native(&out, c, texts[i].chain, view_of(texts[i].text));
+		assert_true(view_is(buf_view(&out), texts[i].says));
+		buf_done(&out);
+	}
+	assert_true(view_is(card_symbol(c, 7, asset, VIEW_NONE), "TEN"));
+	assert_true(view_is(card_symbol(c, 7, VIEW("12345678901234567890"), VIEW("USDC")), "USDC"));
+	assert_int_equal(card_symbol(c, 12, asset, VIEW_NONE).n, 0);
+	free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_leaves_its_line),
+		cmocka_unit_test(test_the_native_asset_has_a_name),
 		cmocka_unit_test(test_all_of_a_message_is_shown),
 	};
 

@@ -16,11 +16,13 @@ static void on_change(struct spend_watch *w, enum spend_change what, const struc
 	struct core *c = CONTAINER(w, struct core, events.spending);
 	struct map_node *n = map_get(&c->agents.by_id, v->item->agent);
 	const struct agent *a = n ? CONTAINER(n, struct agent, by_id) : NULL;
+	_cleanup_(buf_done) struct buf summary = BUF_INIT(16u * 1024);
 	char chain[40];
 
 	if (!v->tenant)
 		return; /* the agent is gone, and so is everybody who could want to know */
 	snprintf(chain, sizeof(chain), "eip155:%llu", (unsigned long long)v->item->chain);
+	spend_name_native(&summary, c, v->item->chain, v->item->summary);
 	events_emit_transaction(c, types[what],
 				&(struct event_transaction){ .tenant = v->tenant,
 							     .box = a ? view_of(a->box) : VIEW(""),
@@ -29,7 +31,8 @@ static void on_change(struct spend_watch *w, enum spend_change what, const struc
 							     .agent_name = view_of(v->agent_name),
 							     .chain = view_of(chain),
 							     .state = spend_state_name(v->item->state),
-							     .summary = v->item->summary });
+							     .summary = summary.bad ? v->item->summary
+										    : buf_view(&summary) });
 }
 
 void events_spend_start(struct core *c)

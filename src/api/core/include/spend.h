@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "config.h"
 #include "job.h"
 #include "list.h"
 #include "signer_gen.h"
@@ -22,6 +23,10 @@ struct tenant;
 #define SPEND_NOTE_MAX      512
 #define SPEND_SIGNATURE_MAX 4096 /* of a contract; a key's has 65 */
 
+/* What the configuration says of a chain, or what holds for one that is not in it (id.n == 0). */
+struct config_chain spend_settings(const struct core *c, uint64_t chain);
+/* A text of the signer, which knows no symbols, with the chain's where it says "(native)" behind a number. */
+void spend_name_native(struct buf *out, const struct core *c, uint64_t chain, struct view text);
 const char *spend_state_name(int32_t state);      /* "pending" */
 bool spend_state(struct view name, int32_t *ret); /* false: there is none of this name */
 const char *spend_kind_name(int32_t kind);        /* "transaction", "message", "typed_data" */

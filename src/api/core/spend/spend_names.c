@@ -1,8 +1,11 @@
 /*
- * The names of the signer's states and kinds, as clients see them: see spend.h.
+ * The names of the signer's states and kinds, and of chains' assets, as clients see them: see spend.h.
  */
 #include "spend.h"
 
+#include <stdio.h>
+
+#include "core_state.h"
 #include "poison.h"
 
 static const char *const states[] = {
@@ -85,4 +88,37 @@ bool spend_is_over(const struct sgn_item *item)
 	default:
 		return true;
 	}
+}
+
+/* ---- chains ---- */
+
+struct config_chain spend_settings(const struct core *c, uint64_t chain)
+{
+	const struct config *cfg = c->config;
+	struct config_chain unknown;
+	char id[40];
+
+	snprintf(id, sizeof(id), "eip155:%llu", (unsigned long long)chain);
+	for (size_t i = 0; i < cfg->agents.n_chains; i++)
+		if (view_is(cfg->agents.chain_list[i].id, id))
+			return cfg->agents.chain_list[i];
+	config_chain_default(view_of(id), &unknown);
+	unknown.id = VIEW_NONE;
+	return unknown;
+}
+
+void spend_name_native(struct buf *out, const struct core *c, uint64_t chain, struct view text)
+{
+	static const char mark[] = " (native)";
+	const struct view symbol = spend_settings(c, chain).symbol;
+	const char *at;
+
+	while (symbol.n && text.n && (at = memmem(text.p, text.n, mark, strlen(mark)))) {
+		const size_t before = (size_t)(at - text.p);
+		const bool number = before && at[-1] >= '0' && at[-1] <= '9';
+		buf_add(out, view_head(text, before));
+		buf_printf(out, " %.*s", VIEW_ARG(number ? symbol : VIEW("(native)")));
+		text = view_skip(text, before + strlen(mark));
+	}
+	buf_add(out, text);
 }
