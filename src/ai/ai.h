@@ -6,6 +6,7 @@
 #include "mux.h"
 #include "outgoing.h"
 #include "own.h"
+#include "trim.h"
 
 #define AI_AT_ONCE    1000
 #define AI_CONNECT_MS 10000 /* from the name to the last byte of the head */
@@ -18,6 +19,7 @@ struct ai {
 	struct tls_client *tls; /* NULL: there are no authorities */
 	struct names *names;
 	struct own own;
+	struct trim trim;
 };
 
 /* dial.c: one AiDial; the frame is a CALL of the api. */

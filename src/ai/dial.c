@@ -160,16 +160,18 @@ static bool read_out(struct dial *d)
 
 static bool read_in(struct dial *d)
 {
+	char piece[PIECE];
+
 	while (buf_len(&d->to_out) == 0 && !d->in_eof) {
-		char *room = buf_reserve(&d->to_out, PIECE);
-		ssize_t n = room ? recv(d->in.fd, room, PIECE, 0) : -1;
-		if (n < 0 && room && (errno == EAGAIN || errno == EINTR))
+		ssize_t n = recv(d->in.fd, piece, sizeof(piece), 0);
+		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return true;
-		if (n <= 0) { /* the api closes when it wants no more */
+		/* The api closes when it wants no more. */
+		if (n <= 0 || buf_append(&d->to_out, piece, (size_t)n) < 0) {
 			end(d);
 			return false;
 		}
-		buf_commit(&d->to_out, (size_t)n);
+		explicit_bzero(piece, (size_t)n);
 		if (!flush_out(d))
 			return false;
 	}
@@ -183,6 +185,8 @@ static void wants(struct dial *d)
 	bool writes = buf_len(&d->to_out), reads = !buf_len(&d->to_in);
 	uint32_t in = (writes ? 0 : (uint32_t)EPOLLIN) | (reads ? 0 : (uint32_t)EPOLLOUT);
 
+	buf_shrink(&d->to_out); /* a connection may wait for long */
+	buf_shrink(&d->to_in);
 	if (outgoing_want(&d->out, reads, writes) < 0 || (d->in.fd >= 0 && loop_io_want(&d->in, in) < 0))
 		end(d);
 }

@@ -26,7 +26,6 @@
 #include "log.h"
 #include "seccomp.h"
 #include "service.h"
-#include "trim.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -43,6 +42,7 @@ static void on_frame(struct link *l, const struct frame *f, int fd)
 	if (f->kind != FRAME_CALL)
 		return; /* CANCEL: it ends with the stream, or soon */
 	if (f->type == WIRE_TYPE_AI_DIAL) {
+		trim_soon(&h->trim);
 		dial_start(h, f);
 		return;
 	}
@@ -80,7 +80,7 @@ static int start(struct ai *h, struct err *e)
 
 	if (service_number("PADDOCK_AI_UID", &uid, e) < 0 || service_close_from(FD_KEEPER + 1, e) < 0)
 		return -1;
-	h->loop = loop_new(e);
+	h->loop = h->trim.loop = loop_new(e);
 	h->names = h->loop ? names_new(h->loop, &(struct names_setup){ .hosts = true }, e) : NULL;
 	if (!h->names || own_init(&h->own, e) < 0)
 		return -1;

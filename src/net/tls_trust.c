@@ -48,21 +48,57 @@ static int on_subject(X509_LOOKUP *lookup, X509_LOOKUP_TYPE type, const X509_NAM
 	return found;
 }
 
-static bool add(struct tls_trust *t, X509 *cert)
+/* Goes into the next element, or past it. ASN1_get_object: 0x80 is an error, 1 an end that is not said. */
+static bool enter(const unsigned char **p, const unsigned char **end)
 {
-	struct trust_entry *more = reallocarray(t->entries, t->count + 1, sizeof(*more));
-	unsigned char *bytes = NULL;
-	int n = i2d_X509_AUX(cert, &bytes);
+	long n;
+	int tag, class;
 
-	if (more)
-		t->entries = more;
-	bool added = more && n > 0 && buf_append(&t->der, bytes, (size_t)n) == 0;
-	if (added)
-		t->entries[t->count++] = (struct trust_entry){ .hash = X509_subject_name_hash(cert),
-							       .at = buf_len(&t->der) - (size_t)n,
-							       .n = (size_t)n };
-	OPENSSL_free(bytes);
-	return added;
+	if (ASN1_get_object(p, &n, &tag, &class, *end - *p) & 0x81)
+		return false;
+	*end = *p + n;
+	return true;
+}
+
+static bool skip(const unsigned char **p, const unsigned char *end)
+{
+	if (!enter(p, &end))
+		return false;
+	*p = end;
+	return true;
+}
+
+/* Of the subject. The rest is read when it is needed: reading a key makes OpenSSL fetch all that it has for
+ * keys. */
+static bool hash_of(const unsigned char *p, size_t n, unsigned long *ret)
+{
+	const unsigned char *end = p + n;
+	bool is_there = enter(&p, &end) && enter(&p, &end) && p < end;
+
+	if (is_there && *p == 0xa0) /* the version, but for the first one */
+		is_there = skip(&p, end);
+	/* serial number, algorithm, issuer, validity */
+	for (int i = 0; is_there && i < 4; i++)
+		is_there = skip(&p, end);
+	X509_NAME *name = is_there ? d2i_X509_NAME(NULL, &p, end - p) : NULL;
+	if (name)
+		*ret = X509_NAME_hash_ex(name, NULL, NULL, NULL);
+	X509_NAME_free(name);
+	return name;
+}
+
+static bool add(struct tls_trust *t, const unsigned char *bytes, size_t n)
+{
+	struct trust_entry *more = reallocarray(t->entries, t->count + 1, sizeof(*more)),
+			   entry = { .at = buf_len(&t->der), .n = n };
+
+	if (!more)
+		return false;
+	t->entries = more;
+	if (!hash_of(bytes, n, &entry.hash) || buf_append(&t->der, bytes, n) < 0)
+		return false;
+	t->entries[t->count++] = entry;
+	return true;
 }
 
 bool tls_trust_file(struct tls_trust *t, const char *file)
@@ -70,9 +106,13 @@ bool tls_trust_file(struct tls_trust *t, const char *file)
 	BIO *in = BIO_new_file(file, "r");
 	size_t before = t->count;
 	bool whole = in != NULL;
+	unsigned char *bytes;
+	long n;
 
-	for (X509 *cert; whole && (cert = PEM_read_bio_X509_AUX(in, NULL, NULL, NULL)); X509_free(cert))
-		whole = add(t, cert);
+	while (whole && PEM_bytes_read_bio(&bytes, &n, NULL, PEM_STRING_X509_TRUSTED, in, NULL, NULL) == 1) {
+		whole = add(t, bytes, (size_t)n);
+		OPENSSL_free(bytes);
+	}
 	unsigned long error = ERR_peek_last_error();
 	whole = whole && ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
 	ERR_clear_error();

@@ -13,7 +13,7 @@
 #include "poison.h"
 
 #define TRIM_MS 2000
-#define WORTH   (1u * 1024 * 1024)
+#define WORTH   (256u * 1024)
 #define LARGE   (16u * 1024 * 1024)
 
 struct trim_args {
