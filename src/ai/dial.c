@@ -185,8 +185,11 @@ static void wants(struct dial *d)
 	bool writes = buf_len(&d->to_out), reads = !buf_len(&d->to_in);
 	uint32_t in = (writes ? 0 : (uint32_t)EPOLLIN) | (reads ? 0 : (uint32_t)EPOLLOUT);
 
-	buf_shrink(&d->to_out); /* a connection may wait for long */
-	buf_shrink(&d->to_in);
+	/* A connection may wait for long: it holds nothing meanwhile. */
+	if (!writes)
+		buf_done(&d->to_out);
+	if (reads)
+		buf_done(&d->to_in);
 	if (outgoing_want(&d->out, reads, writes) < 0 || (d->in.fd >= 0 && loop_io_want(&d->in, in) < 0))
 		end(d);
 }
