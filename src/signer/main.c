@@ -112,6 +112,8 @@ static int start(struct signer *s, struct err *e)
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the keeper's channel") : 0;
 }
 
+#define LARGE (64 * 1024)
+
 int main(void)
 {
 	static struct signer s;
@@ -119,6 +121,10 @@ int main(void)
 
 	service_init("paddock-signer");
 	mallopt(M_ARENA_MAX, 1);
+	/* All memory is locked, of which there may be little: what is large goes back when it is freed, and
+	 * leaves no holes that count. */
+	mallopt(M_MMAP_THRESHOLD, LARGE);
+	mallopt(M_TRIM_THRESHOLD, 2 * LARGE);
 	list_init(&s.peers);
 	list_init(&s.batch.answers);
 	list_init(&s.batch.task.link);

@@ -100,7 +100,10 @@ class Channel:
         size, number, kind, _, stream, _ = HEADER.unpack(head)
         body = b""
         while len(body) < size:
-            body += self.end.recv(size - len(body))
+            piece = self.end.recv(size - len(body))
+            if not piece:
+                raise EOFError
+            body += piece
         return kind, number, stream, body, fd
 
     def answer(self):
