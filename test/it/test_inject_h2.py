@@ -396,9 +396,13 @@ class Connection:
             while len(self.bytes) < n:
                 try:
                     got = self.s.recv(65536)
+                except TimeoutError:
+                    return None
                 except OSError:
                     got = b""
-                if not got: return None
+                if not got:
+                    self.over = True
+                    return None
                 self.bytes += got
             part, self.bytes = self.bytes[:n], self.bytes[n:]
             return part

@@ -293,12 +293,13 @@ def test_progress_and_resumption(mcp, box):
 
 
 def test_another_session_does_not_resume_it(daemon, mcp, box):
-    connection, answer = slow_exec(mcp, box, "sleep 1")
+    connection, answer = slow_exec(mcp, box, "until test -e /tmp/refused; do read -t 0.05 <> <(:); done")
     number = next(events(answer))[0]
     other = Mcp(daemon)
     other.begin()
     assert other.send(method="GET", Last_Event_ID=number)[0] == 400
     connection.close()
+    mcp.tool("exec", sandbox=box, command="touch /tmp/refused", shell="other")
 
 
 def until_gone(mcp, box, what):
