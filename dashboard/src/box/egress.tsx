@@ -58,7 +58,7 @@ export default function Egress({ box }: TabProps) {
           )}
         </Shown>
         <form class="inline" onSubmit={async (e) => { e.preventDefault(); if (await allow(host.trim())) setHost(""); }}>
-          <input class="mono" aria-label="Host to allow" placeholder="pypi.org, *.example.com, or the name of a set" value={host} onInput={(e) => setHost(e.currentTarget.value)} />
+          <input class="mono" aria-label="Host to allow" placeholder="api.example.com, *.example.com, or the name of a set" value={host} onInput={(e) => setHost(e.currentTarget.value)} />
           <Button type="submit" disabled={!host.trim()} busy={busy === host.trim() && busy !== ""}>Allow</Button>
         </form>
       </Card>
