@@ -166,12 +166,12 @@ static bool read_in(struct dial *d)
 		ssize_t n = recv(d->in.fd, piece, sizeof(piece), 0);
 		if (n < 0 && (errno == EAGAIN || errno == EINTR))
 			return true;
-		/* The api closes when it wants no more. */
-		if (n <= 0 || buf_append(&d->to_out, piece, (size_t)n) < 0) {
+		bool taken = n > 0 && buf_append(&d->to_out, piece, (size_t)n) >= 0;
+		explicit_bzero(piece, n > 0 ? (size_t)n : 0);
+		if (!taken) { /* the api closes when it wants no more */
 			end(d);
 			return false;
 		}
-		explicit_bzero(piece, (size_t)n);
 		if (!flush_out(d))
 			return false;
 	}
