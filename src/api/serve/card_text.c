@@ -229,8 +229,7 @@ static void quote_named(struct buf *out, const struct core *c, const struct sgn_
 {
 	_cleanup_(buf_done) struct buf named = BUF_INIT(16u * 1024);
 
-	spend_name_native(&named, c, i->chain, text);
-	card_quote(out, named.bad ? text : buf_view(&named), QUOTE_MOST);
+	card_quote(out, spend_name_native(&named, c, i->chain, text), QUOTE_MOST);
 }
 
 static void add_effects(struct buf *out, const struct core *c, const struct sgn_item *i)

@@ -22,17 +22,17 @@ static void on_change(struct spend_watch *w, enum spend_change what, const struc
 	if (!v->tenant)
 		return; /* the agent is gone, and so is everybody who could want to know */
 	snprintf(chain, sizeof(chain), "eip155:%llu", (unsigned long long)v->item->chain);
-	spend_name_native(&summary, c, v->item->chain, v->item->summary);
-	events_emit_transaction(c, types[what],
-				&(struct event_transaction){ .tenant = v->tenant,
-							     .box = a ? view_of(a->box) : VIEW(""),
-							     .id = v->item->id,
-							     .agent = v->item->agent,
-							     .agent_name = view_of(v->agent_name),
-							     .chain = view_of(chain),
-							     .state = spend_state_name(v->item->state),
-							     .summary = summary.bad ? v->item->summary
-										    : buf_view(&summary) });
+	events_emit_transaction(
+		c, types[what],
+		&(struct event_transaction){
+			.tenant = v->tenant,
+			.box = a ? view_of(a->box) : VIEW(""),
+			.id = v->item->id,
+			.agent = v->item->agent,
+			.agent_name = view_of(v->agent_name),
+			.chain = view_of(chain),
+			.state = spend_state_name(v->item->state),
+			.summary = spend_name_native(&summary, c, v->item->chain, v->item->summary) });
 }
 
 void events_spend_start(struct core *c)

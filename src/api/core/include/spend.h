@@ -25,8 +25,9 @@ struct tenant;
 
 /* What the configuration says of a chain, or what holds for one that is not in it (id.n == 0). */
 struct config_chain spend_settings(const struct core *c, uint64_t chain);
-/* A text of the signer, which knows no symbols, with the chain's where it says "(native)" behind a number. */
-void spend_name_native(struct buf *out, const struct core *c, uint64_t chain, struct view text);
+/* A text of the signer, which knows no symbols, with the chain's where it says "(native)" behind a number. It
+ * lies in `room`, or is the signer's own where that is too small. */
+struct view spend_name_native(struct buf *room, const struct core *c, uint64_t chain, struct view text);
 const char *spend_state_name(int32_t state);      /* "pending" */
 bool spend_state(struct view name, int32_t *ret); /* false: there is none of this name */
 const char *spend_kind_name(int32_t kind);        /* "transaction", "message", "typed_data" */

@@ -107,18 +107,20 @@ struct config_chain spend_settings(const struct core *c, uint64_t chain)
 	return unknown;
 }
 
-void spend_name_native(struct buf *out, const struct core *c, uint64_t chain, struct view text)
+struct view spend_name_native(struct buf *room, const struct core *c, uint64_t chain, struct view text)
 {
 	static const char mark[] = " (native)";
 	const struct view symbol = spend_settings(c, chain).symbol;
+	const struct view whole = text;
 	const char *at;
 
 	while (symbol.n && text.n && (at = memmem(text.p, text.n, mark, strlen(mark)))) {
 		const size_t before = (size_t)(at - text.p);
 		const bool number = before && at[-1] >= '0' && at[-1] <= '9';
-		buf_add(out, view_head(text, before));
-		buf_printf(out, " %.*s", VIEW_ARG(number ? symbol : VIEW("(native)")));
+		buf_add(room, view_head(text, before));
+		buf_printf(room, " %.*s", VIEW_ARG(number ? symbol : VIEW("(native)")));
 		text = view_skip(text, before + strlen(mark));
 	}
-	buf_add(out, text);
+	buf_add(room, text);
+	return room->bad ? whole : buf_view(room);
 }
