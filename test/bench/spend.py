@@ -77,12 +77,8 @@ def added(before, after, name=None):
 
 def at_rest(daemon):
     """What a burst needed goes back two seconds after it: what is left when that has happened."""
-    seen = []
-    while len(seen) < 7 or max(seen[-7:]) - min(seen[-7:]) > 64:
-        time.sleep(0.5)
-        now = share(daemon)
-        seen.append(sum(kb for _, kb in now.values()))
-    return now
+    paddock.until_still(lambda: sum(kb for _, kb in share(daemon).values()) // 128, "memory is at rest", looks=15)
+    return share(daemon)
 
 
 def measure_memory(daemon, before, requests, book):

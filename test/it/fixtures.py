@@ -61,7 +61,7 @@ def sessiondir():
 
 @pytest.fixture(scope="module")
 def workdir(sessiondir):
-    """Each file's own: names in it need to be different from nobody else's."""
+    """Each file's own, so that the names in it collide with nobody's."""
     path = Path(tempfile.mkdtemp(prefix="f", dir=sessiondir))
     path.chmod(0o755)
     return path

@@ -219,6 +219,11 @@ def allowance(chain, token, account):
     return chain.number("eth_call", {"to": token, "data": f"0xdd62ed3e{int(account, 16):064x}{int(FRIEND, 16):064x}"}, "latest")
 
 
+def confirm(bank, item):
+    bank.approve(item)
+    bank.until_state(item["id"], "confirmed", "final")
+
+
 def revoked(bank, id, **body):
     response = bank.say(id, "revoke", **body)
     assert response.status == 200, response
@@ -259,8 +264,7 @@ def test_an_allowance_is_taken_back(bank, anvil, daemon):
         said = Cli(daemon).ok("tx", "revoke", id).splitlines()
         second = bank.get(said[0].split(":")[0])
         assert said == [f"{second['id']}: pending", f"Approve it with: paddock tx approve {second['id']}"] and second["id"] != first["id"]
-        bank.approve(second)
-        bank.until_state(second["id"], "confirmed", "final")
+        confirm(bank, second)
         assert allowance(anvil, token, bank.account) == 0
         cannot_revoke(bank, id, "the allowance is 0 already")
         cannot_revoke(bank, second["id"], "gives no allowance")
@@ -282,8 +286,7 @@ def test_an_allowance_of_a_paused_agent_is_taken_back(bank, anvil, daemon):
     paused(False)
     try:
         given = waits(bank, token, approve(60))
-        bank.approve(given)
-        bank.until_state(given["id"], "confirmed", "final")
+        confirm(bank, given)
         own = waits(bank, token, approve(0))  # the agent's: it waits when it is paused, and is another request
         paused(True)
         refused = bank.send(0, token, data=approve(3)).result(60)
@@ -295,8 +298,7 @@ def test_an_allowance_of_a_paused_agent_is_taken_back(bank, anvil, daemon):
         made = revoked(bank, given["id"])
         assert made["state"] == "pending" and made["id"] != own["id"] and revoked(bank, given["id"])["id"] == made["id"]
         assert bank.say(own["id"], "approve", digest=own["digest"]).status == 403
-        bank.approve(made)
-        bank.until_state(made["id"], "confirmed", "final")
+        confirm(bank, made)
         assert allowance(anvil, token, bank.account) == 0
         assert bank.say(own["id"], "reject").status == 200
     finally:
@@ -312,8 +314,7 @@ def test_what_gives_no_allowance_is_not_taken_back(bank, anvil):
         card, _ = bank.done(2121)
         cannot_revoke(bank, card["id"], "gives no allowance")
         asked = waits(bank, other, approve(50))
-        bank.approve(asked)
-        bank.until_state(asked["id"], "confirmed", "final")
+        confirm(bank, asked)
         cannot_revoke(bank, asked["id"], "it is no ERC-20 token")
         assert bank.list(state="pending") == []
         assert bank.say("nonsense", "revoke").status == 404
@@ -335,20 +336,17 @@ def test_an_allowance_that_permit2_keeps_is_taken_back(bank, anvil):
     bank.allow(limits=coins(31337, token))
     try:
         given = waits(bank, permit2, f"0x87517c45{word(token, FRIEND, 50, 2**40)}")
-        bank.approve(given)
-        bank.until_state(given["id"], "confirmed", "final")
+        confirm(bank, given)
         made = revoked(bank, given["id"])
         assert (made["to"].lower(), made["card"]["data"]) == (permit2.lower(), f"0x87517c45{word(token, FRIEND, 0, 0)}")
         assert made["state"] == "pending" and revoked(bank, given["id"])["id"] == made["id"]
-        bank.approve(made)
-        bank.until_state(made["id"], "confirmed", "final")
+        confirm(bank, made)
         kept = anvil.ask("eth_call", {"to": permit2, "data": f"0x927da105{word(bank.account, token, FRIEND)}"}, "latest")
         assert int(kept[2:66], 16) == 0 < int(kept[66:130], 16)
         cannot_revoke(bank, given["id"], "the allowance is 0 already")
         cannot_revoke(bank, made["id"], "gives no allowance")
         wrong = waits(bank, token, f"0xac9650d8{word(32, 0)}")  # multicall of nothing
-        bank.approve(wrong)
-        bank.until_state(wrong["id"], "confirmed", "final")
+        confirm(bank, wrong)
         cannot_revoke(bank, wrong["id"], "gives no allowance")
     finally:
         bank.allow()
@@ -363,18 +361,15 @@ def test_allowances_in_a_batch_are_taken_back_one_by_one(bank, anvil):
     calls = [padded(data) for data in (approve(50), f"0x095ea7b3{word(second, 60)}")]
     try:
         given = waits(bank, token, f"0xac9650d8{word(32, 2, 64, 64 + len(calls[0]) // 2)}{''.join(calls)}")
-        bank.approve(given)
-        bank.until_state(given["id"], "confirmed", "final")
+        confirm(bank, given)
         for spender in (FRIEND, second):
             made = revoked(bank, given["id"])
             assert made["card"]["data"] == f"0x095ea7b3{word(spender, 0)}" and made["to"].lower() == token.lower()
             assert revoked(bank, given["id"])["id"] == made["id"]
-            bank.approve(made)
-            bank.until_state(made["id"], "confirmed", "final")
+            confirm(bank, made)
         cannot_revoke(bank, given["id"], "the allowance is 0 already")
         inside = waits(bank, wrapper, f"0xb61d27f6{word(token, 0, 96)}{padded(approve(50))}")
-        bank.approve(inside)
-        bank.until_state(inside["id"], "confirmed", "final")
+        confirm(bank, inside)
         cannot_revoke(bank, inside["id"], "only that can take it back")
     finally:
         bank.allow()
@@ -394,8 +389,7 @@ def test_an_allowance_by_a_signature_is_taken_back_when_it_was_used(bank, anvil)
         assert anvil.receipt(anvil.ask("eth_sendTransaction", {"from": ACCOUNTS[4], "to": token, "data": used}))["status"] == "0x1"
         assert allowance(anvil, token, bank.account) == 90
         made = revoked(bank, item["id"])
-        bank.approve(made)
-        bank.until_state(made["id"], "confirmed", "final")
+        confirm(bank, made)
         assert allowance(anvil, token, bank.account) == 0
         cannot_revoke(bank, item["id"], "Whoever has it can use it until its deadline")
     finally:
