@@ -100,6 +100,13 @@ def test_what_a_bound_listener_serves(bound):
     assert ask(open_to_all, "GET", "/v1/sandbox", X_AIO_API_Key="pdk_" + "0" * 40)[0] == 401  # a bad key is no key
     assert ask(open_to_all, "GET", "/v1/sandbox", Origin="http://evil.example")[0] == 401
     assert ask(open_to_all, "GET", "/v1/sandbox", Host="evil.example")[0] == 401
+    # A page of this machine's other servers, and a page that has the browser fetch without an Origin.
+    here = f"[::1]:{open_to_all[1]}"
+    for origin in ("http://localhost:3000", "http://127.0.0.1:1", "http://[::1]", "http://[::1]:1", f"https://localhost:{open_to_all[1]}", "null"):
+        assert ask(open_to_all, "GET", "/v1/sandbox", Origin=origin)[0] == 401, origin
+    assert ask(open_to_all, "GET", "/v1/sandbox", Origin=f"http://{here}")[0] == 200
+    for site, status in (("cross-site", 401), ("same-site", 401), ("same-origin", 200), ("none", 200)):
+        assert ask(open_to_all, "GET", "/v1/sandbox", Sec_Fetch_Site=site)[0] == status, site
     # The sandbox's MCP is there, too.
     listing = {"jsonrpc": "2.0", "id": 1, "method": "tools/list",
                "params": {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {},
@@ -115,3 +122,24 @@ def test_what_a_bound_listener_serves(bound):
     assert ask(open_to_all, "POST", "/v1/bash/exec", run_server)[0] == 200
     paddock.until(lambda: ask(open_to_all, "GET", "/proxy/8123/")[0] == 200, "the server in the sandbox")
     assert ask(keyed, "GET", "/proxy/8123/")[0] == 401
+
+
+def test_a_bound_listener_knows_one_sandbox(bound):
+    """Another of the same tenant is not there, by no path and for nobody; by its own id its sandbox is."""
+    client = bound.client()
+    other = client.create(name="other")
+    for listener, headers in ((bound.listeners[0], {"X_AIO_API_Key": bound.key}), (bound.listeners[1], {})):
+        for name in ("other", other.id, "nobody", "%6fther"):
+            for path in ("/v1/sandbox", "/v1/mcp", "/mcp", "/tickets", "/terminal", "/proxy/8123/", "/absproxy/8123/", ""):
+                for method in ("GET", "POST"):
+                    assert ask(listener, method, f"/sandbox/{name}{path}", **headers)[0] == 404, (name, path)
+        status, body = ask(listener, "POST", f"/sandbox/{other.id}/v1/bash/exec", {"command": "touch /tmp/was-here"}, **headers)
+        assert status == 404, body
+        for name in ("pet", bound.pet.id):
+            assert ask(listener, "GET", f"/sandbox/{name}/v1/sandbox", **headers)[0] == 200, name
+    assert other.exec("test -e /tmp/was-here").exit_code == 1
+    # The control: at the common listener it is there.
+    answer = client.get("/sandbox/other/v1/sandbox")
+    assert answer.status == 200
+    other.delete()
+    client.close()

@@ -308,19 +308,18 @@ static bool is_local(struct view host)
 	       view_is(name, "[::1]");
 }
 
-/* By a listener that asks for no key. A page of another site is not let in with what a browser can send: its
- * requests have an Origin, or (by a name that was made to lead here) another Host. */
+/* By a listener that asks for no key. A page of another site is not let in with what a browser can send, and
+ * other servers of this machine are other sites: its requests have an Origin, say that they are for another
+ * site (where a GET has no Origin), or (by a name that was made to lead here) have another Host. */
 bool request_is_anonymous(const struct request *r)
 {
-	struct view origin = http_get_header(r->x, "origin"), scheme;
+	struct view site = http_get_header(r->x, "sec-fetch-site");
 
 	if (r->x->listener >= SERVE_LISTENERS || !r->serve->anonymous[r->x->listener] || r->box[0] ||
 	    request_token(r->x).p || !is_local(r->x->host))
 		return false;
-	if (!origin.p)
-		return true;
-	scheme = view_starts(origin, "http://") ? VIEW("http://") : VIEW("https://");
-	return view_starts(origin, scheme.p) && is_local(view_skip(origin, scheme.n));
+	return request_same_origin(r->x) &&
+	       (!site.p || view_is(site, "same-origin") || view_is(site, "none"));
 }
 
 static int identify(struct request *r, struct err *e)

@@ -165,11 +165,23 @@ static void lead_to_mcp(const struct serve *s, struct http_exchange *x)
 		x->path = path;
 }
 
+/* A listener for one sandbox knows no other, whoever asks. */
+static bool is_elsewhere(const struct serve *s, const struct http_exchange *x)
+{
+	struct view own = serve_listener_box(s, x), rest, name = boxes_path(x->path, &rest);
+	const struct box *b;
+
+	if (!own.n || !name.p || view_eq(name, own))
+		return false;
+	b = boxes_by_id(s->core, name);
+	return !b || !(view_is(own, b->id) || view_eq(own, b->spec.name));
+}
+
 void serve_request(struct serve *s, struct http_exchange *x)
 {
 	void *state;
 	lead_to_mcp(s, x);
-	const struct dialect *d = serve_choose(s, x, &state);
+	const struct dialect *d = is_elsewhere(s, x) ? NULL : serve_choose(s, x, &state);
 
 	if (!d) {
 		http_reply(x, 404, NULL, VIEW_NONE, NULL, 0);
