@@ -45,22 +45,7 @@ int json_to_u64(const struct json *j,
 int json_to_i64(const struct json *j, int64_t *ret) _must_check_;
 int json_to_double(const struct json *j, double *ret) _must_check_;
 
-/*
- * One schema check for bodies and for the configuration: a table of fields read
- * into a struct. Unknown fields and wrong types are errors that name the field
- * (with its path: "limits.cpu") and, for the configuration, the line.
- */
-enum json_field_kind {
-	JSON_F_STRING,  /* struct view */
-	JSON_F_BOOL,    /* bool */
-	JSON_F_U64,     /* uint64_t, min..max */
-	JSON_F_DOUBLE,  /* double, fmin..fmax */
-	JSON_F_OBJECT,  /* a nested struct, by `sub` */
-	JSON_F_STRMAP,  /* struct json_strmap: an object of strings */
-	JSON_F_STRLIST, /* struct json_strlist: an array of strings */
-	JSON_F_ANY,     /* const struct json * */
-};
-
+/* An object of strings and an array of strings, as they are in structs. */
 struct json_strmap {
 	struct view *keys, *values;
 	size_t n;
@@ -70,28 +55,10 @@ struct json_strlist {
 	size_t n;
 };
 
-struct json_field {
-	const char *name;
-	enum json_field_kind kind;
-	size_t offset;
-	size_t has;        /* offset of a bool that tells presence; 0 = none (put nothing at offset 0) */
-	uint64_t min, max; /* U64: the value; STRING: bytes; STRMAP/STRLIST: the count (max 0 = no limit) */
-	double fmin, fmax; /* DOUBLE (fmax 0 = no limit) */
-	bool required;
-	bool nullable; /* null counts as absent */
-	const struct json_schema *sub;
-};
-
-struct json_schema {
-	const struct json_field *fields;
-	size_t n;
-	bool open; /* fields that it does not know mean nothing */
-};
-
-/* Fields that are absent leave `out` as it is: put the defaults there first. `with_lines`
- * puts "line N: " before the message (not for values with line 0). code ERR_INVALID. */
-int json_read(struct arena *a, const struct json *j, const struct json_schema *s, void *out, bool with_lines,
-	      struct err *e) _must_check_;
+/* The same document: members in any order, numbers as they are written. NULL is equal to NULL and to null. */
+bool json_value_equal(const struct json *a, const struct json *b);
+/* A copy that lives in the arena alone; NULL without memory. */
+struct json *json_value_copy(struct arena *a, const struct json *from);
 
 /* The writer: appends to a buf; commas and nesting are its business. Errors stick in the buf
  * (also -EOVERFLOW past JSON_DEPTH levels). */
@@ -100,6 +67,7 @@ struct json_out {
 	uint64_t nonempty; /* a bit per open container */
 	unsigned depth;
 	bool after_key;
+	bool mask_secrets; /* tables write "***" for their secret members */
 };
 
 void json_out_init(struct json_out *o, struct buf *b);
@@ -129,3 +97,5 @@ void json_out_ki64(struct json_out *o, const char *key, int64_t v);
 void json_out_kstr_any(struct json_out *o, const char *key, struct view v);
 void json_out_ku64_any(struct json_out *o, const char *key, uint64_t v);
 void json_out_kbool(struct json_out *o, const char *key, bool v);
+
+#include "json_table.h" /* structs to and from JSON by table */

@@ -8,7 +8,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "json.h"
+#include "clock.h"
+#include "json_kind.h"
 #include "nearest.h"
 #include "text.h"
 
@@ -21,6 +22,7 @@ struct path {
 	const struct path *up;
 	struct view name;
 	bool foreign; /* the name is the sender's: quote it */
+	size_t item;  /* an item of a list, from 1: "rules[0]" */
 };
 
 struct schema_reader {
@@ -34,6 +36,10 @@ static void put_path(struct buf *b, const struct path *path)
 	if (!path)
 		return;
 	put_path(b, path->up);
+	if (path->item) {
+		buf_printf(b, "[%zu]", path->item - 1);
+		return;
+	}
 	if (path->up)
 		buf_putc(b, '.');
 	if (path->foreign)
@@ -98,41 +104,169 @@ static int read_string(struct schema_reader *r, const struct json *j, const stru
 	return 0;
 }
 
-static int read_u64(struct schema_reader *r, const struct json *j, const struct json_field *f,
-		    const struct path *path, uint64_t *out)
+/* The last value of U64, U32, U16 that the table and the type allow; 0: any. */
+static uint64_t last_unsigned(const struct json_field *f)
 {
-	uint64_t v = 0;
-	int rc;
+	uint64_t most = f->kind == JSON_F_U32 ? UINT32_MAX : f->kind == JSON_F_U16 ? UINT16_MAX : 0;
+
+	return f->max ? f->max : most;
+}
+
+static int read_unsigned(struct schema_reader *r, const struct json *j, const struct json_field *f,
+			 const struct path *path, void *out)
+{
+	uint64_t v = 0, max = last_unsigned(f);
 
 	if (j->type != JSON_NUMBER)
 		return fail_type(r, j, path, "a whole number");
-	rc = json_to_u64(j, &v);
-	if (rc == 0 && v >= f->min && (f->max == 0 || v <= f->max)) {
-		*out = v;
-		return 0;
+	if (json_to_u64(j, &v) < 0 || v < f->min || (max && v > max)) {
+		if (max)
+			return fail(r, j, path, "must be a whole number from %" PRIu64 " to %" PRIu64, f->min,
+				    max);
+		return fail(r, j, path, "must be a whole number of at least %" PRIu64, f->min);
 	}
-	if (f->max)
-		return fail(r, j, path, "must be a whole number from %" PRIu64 " to %" PRIu64, f->min,
-			    f->max);
-	return fail(r, j, path, "must be a whole number of at least %" PRIu64, f->min);
+	if (f->kind == JSON_F_U64)
+		*(uint64_t *)out = v;
+	else if (f->kind == JSON_F_U32)
+		*(uint32_t *)out = (uint32_t)v;
+	else
+		*(uint16_t *)out = (uint16_t)v;
+	return 0;
+}
+
+static int read_signed(struct schema_reader *r, const struct json *j, const struct json_field *f,
+		       const struct path *path, void *out)
+{
+	bool any = f->imin == 0 && f->imax == 0, narrow = f->kind == JSON_F_I32;
+	int64_t v = 0, min = any ? (narrow ? INT32_MIN : INT64_MIN) : f->imin,
+		max = any ? (narrow ? INT32_MAX : INT64_MAX) : f->imax;
+
+	if (j->type != JSON_NUMBER)
+		return fail_type(r, j, path, "a whole number");
+	if (json_to_i64(j, &v) < 0 || v < min || v > max)
+		return fail(r, j, path, "must be a whole number from %" PRId64 " to %" PRId64, min, max);
+	if (narrow)
+		*(int32_t *)out = (int32_t)v;
+	else
+		*(int64_t *)out = v;
+	return 0;
 }
 
 static int read_double(struct schema_reader *r, const struct json *j, const struct json_field *f,
-		       const struct path *path, double *out)
+		       const struct path *path, void *out)
 {
-	double v = 0;
-	int rc;
+	double v = 0, max = f->fmax == 0 && f->kind == JSON_F_MILLI ? UINT32_MAX / 1000 : f->fmax;
 
 	if (j->type != JSON_NUMBER)
 		return fail_type(r, j, path, "a number");
-	rc = json_to_double(j, &v);
-	if (rc == 0 && v >= f->fmin && (f->fmax == 0 || v <= f->fmax)) {
-		*out = v;
-		return 0;
+	if (json_to_double(j, &v) < 0 || v < f->fmin || (max != 0 && v > max)) {
+		if (max != 0)
+			return fail(r, j, path, "must be a number from %g to %g", f->fmin, max);
+		return fail(r, j, path, "must be a number of at least %g", f->fmin);
 	}
-	if (f->fmax != 0)
-		return fail(r, j, path, "must be a number from %g to %g", f->fmin, f->fmax);
-	return fail(r, j, path, "must be a number of at least %g", f->fmin);
+	if (f->kind == JSON_F_MILLI)
+		*(uint32_t *)out = (uint32_t)(v * 1000 + 0.5);
+	else
+		*(double *)out = v;
+	return 0;
+}
+
+static int read_text(struct schema_reader *r, const struct json *j, const struct json_field *f,
+		     const struct path *path, void *out)
+{
+	struct json_field bounds = *f;
+	struct view v;
+	char *z;
+
+	if (f->kind == JSON_F_CHARS && (!f->max || f->max >= f->size))
+		bounds.max = f->size - 1;
+	if (read_string(r, j, &bounds, path, &v) < 0)
+		return -1;
+	if (f->kind == JSON_F_CHARS)
+		return view_to_str(v, out, f->size) < 0 ? fail_type(r, j, path, "a string") : 0;
+	z = arena_str(r->arena, v);
+	if (!z)
+		return fail_memory(r);
+	*(const char **)out = z;
+	return 0;
+}
+
+static int read_time(struct schema_reader *r, const struct json *j, const struct path *path, int64_t *out)
+{
+	if (j->type != JSON_STRING)
+		return fail_type(r, j, path, "a string");
+	if (clock_from_rfc3339(j->text, out) < 0)
+		return fail(r, j, path, "must be a time such as 2026-11-15T08:12:52Z");
+	return 0;
+}
+
+static int fail_names(struct schema_reader *r, const struct json *j, const struct json_field *f,
+		      const struct path *path)
+{
+	struct buf b = BUF_INIT(1024);
+	const char *before = NULL;
+	size_t known = 0;
+	int rc;
+
+	for (size_t i = 0; i < f->n_names; i++) {
+		if (!f->names[i])
+			continue;
+		if (before)
+			buf_printf(&b, "%s%s", known++ ? ", " : "", before);
+		before = f->names[i];
+	}
+	if (before)
+		buf_printf(&b, "%s%s", known ? " or " : "", before);
+	rc = fail(r, j, path, "must be %.*s", VIEW_ARG(buf_view(&b)));
+	buf_done(&b);
+	return rc;
+}
+
+/* The place of a name; -1 */
+static int find_name(const struct json_field *f, struct view name)
+{
+	for (size_t i = 0; i < f->n_names; i++)
+		if (f->names[i] && view_is(name, f->names[i]))
+			return (int)i;
+	return -1;
+}
+
+static int read_enum(struct schema_reader *r, const struct json *j, const struct json_field *f,
+		     const struct path *path, uint32_t *out)
+{
+	int found;
+
+	if (j->type != JSON_STRING)
+		return fail_type(r, j, path, "a string");
+	found = find_name(f, j->text);
+	if (found < 0)
+		return fail_names(r, j, f, path);
+	*out = (uint32_t)found;
+	return 0;
+}
+
+static int read_bits(struct schema_reader *r, const struct json *j, const struct json_field *f,
+		     const struct path *path, uint32_t *out)
+{
+	uint32_t bits = 0;
+
+	if (j->type != JSON_ARRAY)
+		return fail_type(r, j, path, "an array of strings");
+	if (check_count(r, j, f, path, j->n, "items") < 0)
+		return -1;
+	for (size_t i = 0; i < j->n; i++) {
+		const struct path at = { path, .item = i + 1 };
+		int found;
+
+		if (j->items[i].type != JSON_STRING)
+			return fail_type(r, &j->items[i], &at, "a string");
+		found = find_name(f, j->items[i].text);
+		if (found < 0 || found >= 32)
+			return fail_names(r, &j->items[i], f, &at);
+		bits |= UINT32_C(1) << found;
+	}
+	*out = bits;
+	return 0;
 }
 
 static int read_strmap(struct schema_reader *r, const struct json *j, const struct json_field *f,
@@ -152,7 +286,8 @@ static int read_strmap(struct schema_reader *r, const struct json *j, const stru
 		const struct json_member *m = &j->members[i];
 
 		if (m->value.type != JSON_STRING)
-			return fail_type(r, &m->value, &(struct path){ path, m->key, true }, "a string");
+			return fail_type(r, &m->value, &(struct path){ path, m->key, .foreign = true },
+					 "a string");
 		map.keys[i] = m->key;
 		map.values[i] = m->value.text;
 	}
@@ -186,6 +321,74 @@ static int read_object(struct schema_reader *r, const struct json *j, const stru
 		       const struct path *path, char *out);
 
 static int read_field(struct schema_reader *r, const struct json *j, const struct json_field *f,
+		      const struct path *path, char *out);
+
+/* The items come to a new place; ARRAY's to the one that they have. */
+static int read_items(struct schema_reader *r, const struct json *j, const struct json_field *f,
+		      const struct path *path, char *out)
+{
+	struct json_items items = json_kind_items(f, out);
+	char *p = out + f->offset;
+
+	if (j->type != JSON_ARRAY)
+		return fail_type(r, j, path, "an array");
+	assert(f->kind == JSON_F_LIST || f->max > 0);
+	if (check_count(r, j, f, path, j->n, "items") < 0)
+		return -1;
+	if (f->kind == JSON_F_LIST) {
+		p = arena_array(r->arena, j->n, items.step);
+		if (!p)
+			return fail_memory(r);
+		*(char **)(void *)(out + f->offset) = p;
+	}
+	for (size_t i = 0; i < j->n; i++)
+		if (read_field(r, &j->items[i], &items.each, &(struct path){ path, .item = i + 1 },
+			       p + i * items.step) < 0)
+			return -1;
+	*json_kind_count(f, out) = j->n;
+	return 0;
+}
+
+static int read_pointed(struct schema_reader *r, const struct json *j, const struct json_field *f,
+			const struct path *path, void **out)
+{
+	void *p;
+
+	assert(f->sub->size > 0);
+	p = arena_array(r->arena, 1, f->sub->size);
+	if (!p)
+		return fail_memory(r);
+	*out = p;
+	return read_object(r, j, f->sub, path, p);
+}
+
+static int read_raw(struct schema_reader *r, const struct json *j, struct view *out)
+{
+	struct buf b = BUF_INIT(r->arena->max);
+	struct json_out o;
+	struct view text;
+
+	json_out_init(&o, &b);
+	json_out_value(&o, j);
+	text = b.bad ? VIEW_NONE : arena_view(r->arena, buf_view(&b));
+	buf_done(&b);
+	if (!text.p)
+		return fail_memory(r);
+	*out = text;
+	return 0;
+}
+
+static int read_custom(struct schema_reader *r, const struct json *j, const struct json_field *f,
+		       const struct path *path, void *out)
+{
+	struct err e = { 0 };
+
+	if (f->codec->read(r->arena, j, f, out, &e) == 0)
+		return 0;
+	return fail(r, j, path, "%s", e.msg);
+}
+
+static int read_field(struct schema_reader *r, const struct json *j, const struct json_field *f,
 		      const struct path *path, char *out)
 {
 	void *at = out + f->offset;
@@ -199,9 +402,33 @@ static int read_field(struct schema_reader *r, const struct json *j, const struc
 		*(bool *)at = j->boolean;
 		return 0;
 	case JSON_F_U64:
-		return read_u64(r, j, f, path, at);
+	case JSON_F_U32:
+	case JSON_F_U16:
+		return read_unsigned(r, j, f, path, at);
+	case JSON_F_I64:
+	case JSON_F_I32:
+		return read_signed(r, j, f, path, at);
 	case JSON_F_DOUBLE:
+	case JSON_F_MILLI:
 		return read_double(r, j, f, path, at);
+	case JSON_F_Z:
+	case JSON_F_CHARS:
+		return read_text(r, j, f, path, at);
+	case JSON_F_TIME_MS:
+		return read_time(r, j, path, at);
+	case JSON_F_ENUM:
+		return read_enum(r, j, f, path, at);
+	case JSON_F_BITS:
+		return read_bits(r, j, f, path, at);
+	case JSON_F_PTR:
+		return read_pointed(r, j, f, path, at);
+	case JSON_F_LIST:
+	case JSON_F_ARRAY:
+		return read_items(r, j, f, path, out);
+	case JSON_F_RAW:
+		return read_raw(r, j, at);
+	case JSON_F_CUSTOM:
+		return read_custom(r, j, f, path, at);
 	case JSON_F_OBJECT:
 		return read_object(r, j, f->sub, path, at);
 	case JSON_F_STRMAP:
@@ -215,10 +442,15 @@ static int read_field(struct schema_reader *r, const struct json *j, const struc
 	return fail(r, j, path, "a field of a kind that nobody can read");
 }
 
+static bool is_readable(const struct json_field *f)
+{
+	return !f->read_only && (f->kind != JSON_F_CUSTOM || f->codec->read);
+}
+
 static const struct json_field *find_field(const struct json_schema *s, struct view name)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (view_is(name, s->fields[i].name))
+		if (view_is(name, s->fields[i].name) && is_readable(&s->fields[i]))
 			return &s->fields[i];
 	return NULL;
 }
@@ -230,7 +462,8 @@ static int fail_unknown(struct schema_reader *r, const struct json_member *m, co
 	struct nearest near = NEAREST(m->key);
 
 	for (size_t i = 0; i < s->n; i++)
-		nearest_try(&near, s->fields[i].name);
+		if (is_readable(&s->fields[i]))
+			nearest_try(&near, s->fields[i].name);
 	if (near.best)
 		return fail(r, &m->value, &at, "unknown field; did you mean \"%s\"?", near.best);
 	return fail(r, &m->value, &at, "unknown field");
@@ -258,9 +491,10 @@ static int read_object(struct schema_reader *r, const struct json *j, const stru
 	}
 	for (size_t i = 0; i < s->n; i++) {
 		const struct json_field *f = &s->fields[i];
-		const struct json *given = f->required ? json_get(j, f->name) : NULL;
+		bool required = f->required && is_readable(f);
+		const struct json *given = required ? json_get(j, f->name) : NULL;
 
-		if (f->required && (!given || (given->type == JSON_NULL && f->nullable)))
+		if (required && (!given || (given->type == JSON_NULL && f->nullable)))
 			return fail(r, j, &(struct path){ path, view_of(f->name), false }, "is required");
 	}
 	return 0;

@@ -121,3 +121,90 @@ int json_to_i64(const struct json *j, int64_t *ret)
 	*ret = (int64_t)d;
 	return 0;
 }
+
+static bool members_equal(const struct json *a, const struct json *b)
+{
+	for (size_t i = 0; i < a->n; i++) {
+		const struct json_member *m = &a->members[i];
+		const struct json *other = NULL;
+
+		for (size_t k = 0; k < b->n && !other; k++) {
+			const struct json_member *candidate = &b->members[(i + k) % b->n];
+
+			if (view_eq(candidate->key, m->key))
+				other = &candidate->value;
+		}
+		if (!other || !json_value_equal(&m->value, other))
+			return false;
+	}
+	return true;
+}
+
+bool json_value_equal(const struct json *a, const struct json *b)
+{
+	if (!a || !b)
+		return (!a || a->type == JSON_NULL) && (!b || b->type == JSON_NULL);
+	if (a->type != b->type)
+		return false;
+	switch (a->type) {
+	case JSON_NULL:
+		return true;
+	case JSON_BOOL:
+		return a->boolean == b->boolean;
+	case JSON_NUMBER:
+	case JSON_STRING:
+		return view_eq(a->text, b->text);
+	case JSON_ARRAY:
+		if (a->n != b->n)
+			return false;
+		for (size_t i = 0; i < a->n; i++)
+			if (!json_value_equal(&a->items[i], &b->items[i]))
+				return false;
+		return true;
+	case JSON_OBJECT:
+		return a->n == b->n && members_equal(a, b);
+	}
+	return false;
+}
+
+static int copy_value(struct arena *a, const struct json *from, struct json *to);
+
+static int copy_text(struct arena *a, struct view from, struct view *to)
+{
+	*to = arena_view(a, from);
+	return to->p ? 0 : -ENOMEM;
+}
+
+static int copy_children(struct arena *a, const struct json *from, struct json *to)
+{
+	if (from->type == JSON_ARRAY) {
+		to->items = arena_array(a, from->n, sizeof(*to->items));
+		for (size_t i = 0; to->items && i < from->n; i++)
+			if (copy_value(a, &from->items[i], &to->items[i]) < 0)
+				return -ENOMEM;
+		return to->items ? 0 : -ENOMEM;
+	}
+	to->members = arena_array(a, from->n, sizeof(*to->members));
+	for (size_t i = 0; to->members && i < from->n; i++)
+		if (copy_text(a, from->members[i].key, &to->members[i].key) < 0 ||
+		    copy_value(a, &from->members[i].value, &to->members[i].value) < 0)
+			return -ENOMEM;
+	return to->members ? 0 : -ENOMEM;
+}
+
+static int copy_value(struct arena *a, const struct json *from, struct json *to)
+{
+	*to = *from;
+	if (from->type == JSON_STRING || from->type == JSON_NUMBER)
+		return copy_text(a, from->text, &to->text);
+	if (from->type == JSON_ARRAY || from->type == JSON_OBJECT)
+		return copy_children(a, from, to);
+	return 0;
+}
+
+struct json *json_value_copy(struct arena *a, const struct json *from)
+{
+	struct json *to = arena_array(a, 1, sizeof(*to));
+
+	return to && copy_value(a, from, to) == 0 ? to : NULL;
+}
