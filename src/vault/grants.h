@@ -36,5 +36,3 @@ void grants_remove(struct grants *g, struct view box);
 struct grants_box *grants_box(const struct grants *g, struct view box);
 /* Whether a grant of the box names this secret for this host. */
 bool grants_allows(const struct grants_box *b, struct view secret, struct view host);
-/* "a.example.com", or "*.example.com" for every name below it. Without regard to case. */
-bool grants_host_fits(struct view pattern, struct view host);

@@ -275,6 +275,8 @@ def test_rules_become_injections(e2b, api):  # noqa: F811
     for network, status in (({"denyOut": ["0.0.0.0/0"], "rules": {"a.example": rule(secret)}}, 400),
                             ({"denyOut": ["192.0.2.0/24"], "rules": {"a.example": rule(secret)}}, 400),
                             ({"allowOut": ["*.b.example"], "denyOut": ["0.0.0.0/0"], "rules": {"b.example": rule(secret)}}, 400),
+                            ({"allowOut": ["*"], "denyOut": ["0.0.0.0/0"], "rules": {"b.example": rule(secret)}}, 204),
+                            ({"allowOut": ["*.A.example."], "denyOut": ["0.0.0.0/0"], "rules": {"b.a.example": rule(secret)}}, 204),
                             ({"rules": {"*": rule(secret)}}, 400), ({"rules": {"192.0.2.1": rule(secret)}}, 400),
                             ({"rules": {"a.example": rule(secret, "Host")}}, 400), ({"rules": {"a.example": []}}, 400), ({"rules": []}, 204),
                             ({"rules": {"a.example": rule("plain")}}, 204), ({"rules": {"a.example": rule("two\nlines")}}, 400), ({"rules": {"a.example": rule(secret + "x")}}, 501),

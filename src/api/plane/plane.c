@@ -12,6 +12,7 @@
 #include "port.h"
 #include "proxy.h"
 #include "proxy_head.h"
+#include "proxy_secrets.h"
 #include "text.h"
 #include "who.h"
 #include "poison.h"
@@ -205,21 +206,6 @@ static void unknown(struct http_exchange *x, struct serve_at own, const struct p
 
 /* ---- a signed link to a host name: the ticket moves from the address into a cookie ---- */
 
-/* The query without the ticket. */
-static void put_query(struct buf *out, struct view query)
-{
-	char mark = '?';
-
-	while (query.p && query.n) {
-		struct view value, pair = view_split(query, '&', &query);
-		if (view_is(view_split(pair, '=', &value), TICKET))
-			continue;
-		buf_putc(out, mark);
-		buf_add(out, pair);
-		mark = '&';
-	}
-}
-
 /* True: it was one, and has been answered. */
 static bool take_ticket(struct plane *p, struct http_exchange *x, struct serve_at own, const struct box *b,
 			const struct plane_name *name)
@@ -242,7 +228,7 @@ static bool take_ticket(struct plane *p, struct http_exchange *x, struct serve_a
 	/* "//x" would be another host. */
 	buf_puts(&to, view_starts(x->path, "//") ? "/." : "");
 	buf_add(&to, x->path);
-	put_query(&to, x->query);
+	proxy_secrets_query(&to, x->query, TICKET);
 	struct http_header headers[] = { { VIEW("set-cookie"), buf_view(&cookie) },
 					 { VIEW("location"), buf_view(&to) },
 					 { VIEW("cache-control"), VIEW("no-store") },
@@ -310,6 +296,7 @@ static void serve(struct plane *p, struct http_exchange *x, struct serve_at own,
 					     .prefix = name->prefix,
 					     .host = host_for_box(x, b, name),
 					     .port = name->port,
+					     .credentials = TICKET,
 					     .words = words });
 }
 

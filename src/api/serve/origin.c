@@ -3,6 +3,7 @@
  */
 #include "origin.h"
 
+#include "host_match.h"
 #include "poison.h"
 
 /* Without the port: behind the last colon, but not within an IPv6 address. */
@@ -13,12 +14,6 @@ static struct view host_name(struct view v)
 	if (colon && !memchr(colon, ']', v.n - (size_t)(colon - v.p)))
 		v.n = (size_t)(colon - v.p);
 	return v;
-}
-
-static bool ends(struct view v, const char *tail)
-{
-	size_t n = strlen(tail);
-	return v.n > n && view_eq_nocase(view_skip(v, v.n - n), view_of(tail));
 }
 
 /* "127.evil.example" is not. */
@@ -36,7 +31,7 @@ static bool is_local(struct view host)
 	struct view name = host_name(host);
 
 	return view_eq_nocase(name, VIEW("localhost")) || is_loopback_number(name) ||
-	       view_is(name, "[::1]") || ends(name, ".localhost");
+	       view_is(name, "[::1]") || host_match(VIEW("*.localhost"), name);
 }
 
 static bool is_loopback(struct view listen)

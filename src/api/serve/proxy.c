@@ -404,14 +404,13 @@ static int write_request(struct proxy *p)
 				.client_host = x->host,
 				.peer = x->peer,
 				.prefix = p->wish.prefix,
+				.credentials = p->wish.credentials,
 				.headers = x->headers,
 				.n_headers = x->n_headers,
 				.content_length = x->content_length,
 				.tls = x->tls,
 				.websocket = p->websocket };
 
-	if (x->query.n == 0)
-		h.query = VIEW_NONE;
 	return proxy_head_request(&p->out, &h);
 }
 

@@ -31,6 +31,7 @@ struct proxy_wish {
 	struct view prefix; /* the path of ours before it; empty: an origin of its own */
 	struct view host;   /* what the box sees; in the exchange's arena */
 	uint16_t port;
+	const char *credentials; /* members of the query that the box must not see; NULL: none */
 	proxy_words *words;
 };
 

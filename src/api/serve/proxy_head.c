@@ -4,6 +4,7 @@
 #include "proxy_head.h"
 
 #include "http1.h"
+#include "proxy_secrets.h"
 #include "poison.h"
 
 static bool is_one_of(struct view name, const char *const *list, size_t n)
@@ -98,14 +99,15 @@ static bool is_our_cookie(struct view name)
 	return view_starts(name, PROXY_HEAD_OURS);
 }
 
-/* All cookies but ours. */
+/* All cookies but ours and those that hold a key. */
 static void add_cookies(struct buf *out, struct http_header h)
 {
 	bool begun = false;
 
 	while (h.value.p) {
 		struct view value, one = view_trim(view_split(h.value, ';', &h.value));
-		if (one.n == 0 || is_our_cookie(view_trim(view_split(one, '=', &value))))
+		if (one.n == 0 || is_our_cookie(view_trim(view_split(one, '=', &value))) ||
+		    proxy_secrets_in(one))
 			continue;
 		if (!begun)
 			http1_add_name(out, h);
@@ -147,7 +149,7 @@ static void add_header(struct buf *out, const struct proxy_head *p, struct http_
 		return;
 	if (view_is(h.name, "cookie"))
 		add_cookies(out, h);
-	else
+	else if (!proxy_secrets_in(h.value))
 		add_spelled(out, h);
 }
 
@@ -173,10 +175,7 @@ int proxy_head_request(struct buf *out, const struct proxy_head *p)
 	buf_add(out, p->method);
 	buf_putc(out, ' ');
 	buf_add(out, p->path.n ? p->path : VIEW("/"));
-	if (p->query.p) {
-		buf_putc(out, '?');
-		buf_add(out, p->query);
-	}
+	proxy_secrets_query(out, p->query, p->credentials);
 	buf_puts(out, " HTTP/1.1\r\n");
 	add(out, VIEW("host"), p->host);
 	for (size_t i = 0; i < p->n_headers; i++)

@@ -3,8 +3,9 @@
  * client sees of its answer. Pure.
  *
  * Removed in both directions: headers of a single connection (RFC 9110, 7.6.1). Removed from requests:
- * Paddock's keys and tokens, its cookie, and below a path of the API all cookies and the referrer.
- * Removed from answers: headers that affect more than the box's own origin.
+ * Paddock's keys and tokens in every header, cookie and member of the query (proxy_secrets.h), its cookie,
+ * and below a path of the API all cookies and the referrer. Removed from answers: headers that affect more
+ * than the box's own origin.
  */
 #pragma once
 
@@ -19,7 +20,8 @@ struct proxy_head {
 	struct view host;                /* what the box sees */
 	struct view client_host;         /* what the client said */
 	struct view peer;                /* its address */
-	struct view prefix; /* the path of ours that stands for "/"; empty: an origin of its own */
+	struct view prefix;      /* the path of ours that stands for "/"; empty: an origin of its own */
+	const char *credentials; /* members of the query that hold them, "api_key ticket"; NULL: none */
 	const struct http_header *headers;
 	size_t n_headers;
 	int64_t content_length; /* -1: chunked */

@@ -11,6 +11,7 @@
 
 #include "dns.h"
 #include "fd.h"
+#include "host_match.h"
 #include "netns.h"
 #include "server.h"
 #include "wire_gen.h"
@@ -140,11 +141,10 @@ static void on_answer(struct names_waiter *w, const struct names_answer *a)
  * API. */
 static bool serve_own(struct server_query *q, struct view name)
 {
-	const struct view local = VIEW(".localhost");
 	bool six = view_is(name, "ip6-localhost") || view_is(name, "ip6-loopback");
 	bool both = view_is(name, "localhost") ||
 		    (q->server->host[0] && view_eq_nocase(name, view_of(q->server->host))) ||
-		    (name.n > local.n && memcmp(name.p + name.n - local.n, local.p, local.n) == 0);
+		    host_match(VIEW("*.localhost"), name);
 	struct dns_address at = { 0 };
 	if (view_is(name, NETNS_HOST_NAME)) {
 		memcpy(at.b, (const uint8_t[])NETNS_HOST_ADDR, 4);

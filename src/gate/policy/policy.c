@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host_match.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -59,18 +60,6 @@ int policy_name(struct view name, char dst[256])
 			return -EINVAL;
 	}
 	return is_number(label) ? -EINVAL : 0;
-}
-
-bool policy_domain(struct view pattern, struct view name)
-{
-	if (!name.n)
-		return false;
-	if (view_is(pattern, "*"))
-		return true;
-	if (!view_starts(pattern, "*."))
-		return view_eq(pattern, name);
-	struct view suffix = view_skip(pattern, 1); /* with its dot */
-	return name.n > suffix.n && memcmp(name.p + name.n - suffix.n, suffix.p, suffix.n) == 0;
 }
 
 static bool escape_is(struct view v, const char *hex)
@@ -342,7 +331,7 @@ static bool names_address(const struct policy_rule *r, const struct policy_facts
 static bool match_domains(const struct policy_rule *r, const struct policy_facts *f)
 {
 	for (size_t i = 0; i < r->n_domains; i++)
-		if (policy_domain(r->domains[i], f->name))
+		if (host_match(r->domains[i], f->name))
 			return true;
 	return r->n_domains == 0;
 }

@@ -94,6 +94,5 @@ bool policy_opaque(const struct policy *p, const struct policy_facts *f, enum po
 /* A host name that may be asked for: letters, digits, '-', '_' and dots, no number as its
  * last label (which some read as an address). Copied in lower case without the last dot. */
 int policy_name(struct view name, char dst[256]) _must_check_;
-bool policy_domain(struct view pattern, struct view name);
 /* A path that a prefix can be compared with: no dot segments, no escapes of '/', '.', '\\', '%' and NUL. */
 bool policy_path_plain(struct view path);

@@ -7,8 +7,8 @@
 
 #include <string.h>
 
+#include "host_match.h"
 #include "json.h"
-#include "policy.h"
 #include "sha256.h"
 #include "text.h"
 #include "poison.h"
@@ -37,15 +37,14 @@ static bool is_text(const struct json *j, const char *text)
 	return j && j->type == JSON_STRING && view_is(j->text, text);
 }
 
-/* As agentbox has it: "*.suffix" is the suffix itself, too. */
+/* As agentbox has it: "*.suffix" is the suffix itself, too. "*" is no host: tokens restrict. */
 static bool host_in(struct view pattern, struct view host)
 {
 	pattern = view_trim(pattern);
-	if (!pattern.n)
+	if (view_is(pattern, "*"))
 		return false;
-	if (view_starts(pattern, "*."))
-		return policy_domain(pattern, host) || view_eq(view_skip(pattern, 2), host);
-	return view_eq(pattern, host);
+	return host_match(pattern, host) ||
+	       (view_starts(pattern, "*.") && host_match(view_skip(pattern, 2), host));
 }
 
 static bool names_host(const struct json *hosts, struct view host)

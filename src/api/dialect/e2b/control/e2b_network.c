@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "host_match.h"
 #include "net.h"
 #include "poison.h"
 
@@ -96,22 +97,11 @@ static bool split_value(struct view value, struct view *ret_prefix, struct view 
 	       !memchr(ret_name->p, '$', ret_name->n);
 }
 
-/* Whether names that fit `host` all fit `allowed`. */
-static bool covers(struct view allowed, struct view host)
-{
-	if (view_eq_nocase(allowed, host))
-		return true;
-	if (!view_starts(allowed, "*."))
-		return false;
-	struct view tail = view_skip(allowed, 1);
-	return host.n > tail.n && view_eq_nocase(view_skip(host, host.n - tail.n), tail);
-}
-
 /* Rules open nothing: where something is closed, allowOut must say that the host is not. */
 static bool is_open(const struct e2b_network *n, bool closed, struct view host)
 {
 	for (size_t i = 0; i < n->allow_out.n; i++)
-		if (covers(n->allow_out.items[i], host))
+		if (host_match(n->allow_out.items[i], host))
 			return true;
 	return !closed && !n->deny_out.n;
 }
