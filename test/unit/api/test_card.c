@@ -12,7 +12,8 @@
 
 #include "address.h"
 #include "card.h"
-#include "core_state.h"
+#include "core_base.h"
+#include "spend.h"
 #include "text.h"
 #include "poison.h"
 

@@ -18,7 +18,7 @@
 #include "ailog.h"
 #include "box.h"
 #include "core.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "disk.h"
 #include "fd.h"
 #include "keys.h"
@@ -1120,7 +1120,7 @@ static void test_verdicts_of_a_quiet_tenant_stay(void **state)
 
 	char of_quiet[BOX_ID + 1], of_busy[BOX_ID + 1];
 
-	rig->core->policies.logs.most = 30;
+	rig->core->policies->logs.most = 30;
 	create(&q, "q");
 	snprintf(of_quiet, sizeof(of_quiet), "%s", rig->made);
 	create(&a, "b");

@@ -8,7 +8,8 @@
 
 #include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
+#include "keys.h"
 #include "log.h"
 #include "rnd.h"
 #include "spend.h"
@@ -80,7 +81,7 @@ void agents_save(struct agent *a, store_done *done, void *arg)
 
 struct agent *agents_by_id(const struct core *c, struct view id)
 {
-	struct map_node *n = map_get(&c->agents.by_id, id);
+	struct map_node *n = map_get(&c->agents->by_id, id);
 	return n ? CONTAINER(n, struct agent, by_id) : NULL;
 }
 
@@ -91,7 +92,7 @@ static void agent_free(struct agent *a)
 	agents_build_forget(a);
 	agents_upgrade_free(a);
 	agents_log_done(a);
-	map_del(&a->core->agents.by_id, &a->by_id);
+	map_del(&a->core->agents->by_id, &a->by_id);
 	list_del(&a->order);
 	arena_done(&a->arena);
 	free(a);
@@ -139,11 +140,11 @@ static int take_manifest(struct agent *a, struct view text, struct err *e)
 
 static int enter(struct agent *a, struct err *e)
 {
-	int r = map_put(&a->core->agents.by_id, &a->by_id, view_of(a->id));
+	int r = map_put(&a->core->agents->by_id, &a->by_id, view_of(a->id));
 
 	if (r < 0)
 		return err_sys(e, ERR_INTERNAL, r, "agent");
-	list_append(&a->core->agents.all, &a->order);
+	list_append(&a->core->agents->all, &a->order);
 	return 0;
 }
 
@@ -277,7 +278,7 @@ static int check_place(const struct core *c, const struct tenant *t, const char 
 {
 	size_t n = 0;
 
-	LIST_EACH (it, &c->agents.all) {
+	LIST_EACH (it, &c->agents->all) {
 		const struct agent *o = CONTAINER(it, struct agent, order);
 		if (o->tenant != t)
 			continue;
@@ -393,7 +394,7 @@ struct agent *agents_find(struct core *c, const struct actor *actor, int act, st
 {
 	struct agent *a = agents_by_id(c, ref);
 
-	for (struct list *it = c->agents.all.next; !a && it != &c->agents.all; it = it->next) {
+	for (struct list *it = c->agents->all.next; !a && it != &c->agents->all; it = it->next) {
 		struct agent *o = CONTAINER(it, struct agent, order);
 		if (o->tenant == actor->tenant && view_is(ref, o->name))
 			a = o;
@@ -410,7 +411,7 @@ int agents_each(struct core *c, const struct actor *actor, void (*each)(void *ar
 {
 	if (auth_permit(actor, ACT_AGENT_LIST, NULL, e) < 0)
 		return -1;
-	LIST_EACH (it, &c->agents.all) {
+	LIST_EACH (it, &c->agents->all) {
 		const struct agent *a = CONTAINER(it, struct agent, order);
 		if (!a->removing && (actor->role == STORE_ROLE_ADMIN || a->tenant == actor->tenant))
 			each(arg, a);
@@ -548,13 +549,13 @@ struct job *agents_remove(struct core *c, const struct actor *actor, struct view
 
 void agents_init(struct core *c)
 {
-	map_init(&c->agents.by_id);
-	list_init(&c->agents.all);
+	map_init(&c->agents->by_id);
+	list_init(&c->agents->all);
 }
 
 void agents_stop_all(struct core *c)
 {
-	LIST_EACH (it, &c->agents.all) {
+	LIST_EACH (it, &c->agents->all) {
 		struct agent *a = CONTAINER(it, struct agent, order);
 		agents_run_stop(a);
 		agents_rpc_end(a);
@@ -563,7 +564,7 @@ void agents_stop_all(struct core *c)
 
 void agents_done(struct core *c)
 {
-	LIST_EACH (it, &c->agents.all)
+	LIST_EACH (it, &c->agents->all)
 		agent_free(CONTAINER(it, struct agent, order));
-	map_done(&c->agents.by_id);
+	map_done(&c->agents->by_id);
 }

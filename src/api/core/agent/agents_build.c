@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "net.h"
 #include "templates.h"
@@ -287,7 +287,7 @@ void agents_built(struct core *c, const struct template *t)
 						   [TEMPLATE_FAILURE] = AGENT_ERROR };
 	const struct template_build *b = templates_newest(t);
 
-	LIST_EACH (it, &c->agents.all) {
+	LIST_EACH (it, &c->agents->all) {
 		struct agent *a = CONTAINER(it, struct agent, order);
 		bool upgrade = a->next && a->next->step == AGENT_NEXT_BUILDING;
 		if ((a->status != AGENT_BUILDING && !upgrade) || a->tenant != t->tenant || !b ||

@@ -3,14 +3,14 @@
  */
 #include "agents.h"
 
-#include "core_state.h"
+#include "core_base.h"
 #include "poison.h"
 
 struct agent *agents_of_box(struct core *c, const struct box *b)
 {
 	struct view id = b ? view_of(b->id) : VIEW_NONE;
 
-	LIST_EACH (it, &c->agents.all) {
+	LIST_EACH (it, &c->agents->all) {
 		struct agent *a = CONTAINER(it, struct agent, order);
 		if (id.n && !a->removing && view_is(id, a->box))
 			return a;
@@ -20,7 +20,7 @@ struct agent *agents_of_box(struct core *c, const struct box *b)
 
 struct view agents_id_of_box(const struct core *c, struct view box)
 {
-	LIST_EACH (it, &c->agents.all) {
+	LIST_EACH (it, &c->agents->all) {
 		const struct agent *a = CONTAINER(it, struct agent, order);
 		if (box.n && view_is(box, a->box))
 			return view_of(a->id);

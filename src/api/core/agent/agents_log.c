@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "store_agents.h"
 #include "text.h"
 #include "poison.h"
@@ -109,7 +109,7 @@ static void tell(struct agent *a, bool gone)
 static void add(struct agent *a, enum agent_source s, enum agent_level l, uint64_t position,
 		struct view message, struct view data, store_done *done, void *arg)
 {
-	const struct store_agent_log row = { .id = ++a->core->agents.last_entry,
+	const struct store_agent_log row = { .id = ++a->core->agents->last_entry,
 					     .agent = view_of(a->id),
 					     .at_ms = clock_wall_ms(),
 					     .level = l,
@@ -319,10 +319,10 @@ void agents_log_done(struct agent *a)
 
 void agents_log_load(struct core *c, const struct store_agent_log *row)
 {
-	struct map_node *n = map_get(&c->agents.by_id, row->agent);
+	struct map_node *n = map_get(&c->agents->by_id, row->agent);
 	struct agent *a = n ? CONTAINER(n, struct agent, by_id) : NULL;
 
-	c->agents.last_entry = MAX(c->agents.last_entry, row->id);
+	c->agents->last_entry = MAX(c->agents->last_entry, row->id);
 	if (!a || !entry_new(a, row))
 		return;
 	if (row->source == AGENT_BY_DAEMON && row->position == 1)

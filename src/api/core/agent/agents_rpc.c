@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "chains.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "ethrpc.h"
 #include "num.h"
 #include "spend.h"

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "disk.h"
 #include "log.h"
 #include "money.h"
@@ -63,7 +63,7 @@ struct settled {
 static void on_settled(void *arg, const struct err *failed)
 {
 	struct settled *s = arg;
-	struct map_node *n = map_get(&s->core->agents.by_id, view_of(s->id));
+	struct map_node *n = map_get(&s->core->agents->by_id, view_of(s->id));
 	const struct agent *a = n ? CONTAINER(n, struct agent, by_id) : NULL;
 	const struct err *e = s->e.code ? &s->e : failed;
 	struct err gone = { 0 };
@@ -544,7 +544,7 @@ struct job *agents_run_end(struct agent *a, job_done *done, void *arg, struct er
 static bool is_left_over(struct core *c, const struct box *b)
 {
 	struct view id = spec_map_get(&b->spec.metadata, VIEW(AGENT_LABEL));
-	struct map_node *n = id.p ? map_get(&c->agents.by_id, id) : NULL;
+	struct map_node *n = id.p ? map_get(&c->agents->by_id, id) : NULL;
 	const struct agent *a = n ? CONTAINER(n, struct agent, by_id) : NULL;
 	char name[32];
 	const struct template_build *t = a ? templates_of_box(c, b) : NULL;
@@ -615,12 +615,12 @@ static void on_recover_time(struct loop_timer *t)
 
 void agents_run_recover(struct core *c)
 {
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
 		if (b->state.status != BOX_DELETING && is_left_over(c, b))
 			remove_unwanted(b);
 	}
-	LIST_EACH (it, &c->agents.all) {
+	LIST_EACH (it, &c->agents->all) {
 		struct agent *a = CONTAINER(it, struct agent, order);
 		agents_build_recover(a);
 		if (a->status == AGENT_STOPPED && (a->box[0] || a->wanted)) {

@@ -6,7 +6,7 @@
  */
 #include "agents.h"
 
-#include "core_state.h"
+#include "core_base.h"
 #include "num.h"
 #include "typed.h"
 #include "poison.h"

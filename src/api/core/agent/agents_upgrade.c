@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "templates.h"
 #include "poison.h"

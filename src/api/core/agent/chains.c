@@ -8,7 +8,7 @@
 #include <sys/socket.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "fd.h"
 #include "http1.h"
 #include "http1_response.h"
@@ -93,11 +93,11 @@ static struct chain_call *next_waiting(const struct chains *all)
 /* Each may end others, or begin new ones. */
 static void run_wake(struct loop_task *t)
 {
-	struct core *c = CONTAINER(t, struct core, chains.wake);
+	struct core *c = CONTAINER(t, struct chains, wake)->core;
 	struct chain_call *k;
 
-	c->chains.waking = false;
-	while ((k = next_waiting(&c->chains))) {
+	c->chains->waking = false;
+	while ((k = next_waiting(c->chains))) {
 		list_del(&k->link);
 		begin(k, false);
 	}
@@ -106,7 +106,7 @@ static void run_wake(struct loop_task *t)
 /* It waits no more, and has no connection any more. */
 static void leave(struct chain_call *k)
 {
-	struct chains *all = &k->core->chains;
+	struct chains *all = k->core->chains;
 
 	list_del(&k->link);
 	if (list_empty(&all->waiting) || all->waking)
@@ -120,7 +120,7 @@ static void leave(struct chain_call *k)
 static void count(struct chain_conn *n, size_t bytes)
 {
 	n->call->holder->held += bytes - n->held;
-	n->core->chains.held += bytes - n->held;
+	n->core->chains->held += bytes - n->held;
 	n->held = bytes;
 }
 
@@ -149,7 +149,7 @@ static void give_up(struct chain_call *k, const char *why)
 /* False: the connection is in use by nobody any more. */
 static bool hold(struct chain_conn *n)
 {
-	struct chains *all = &n->core->chains;
+	struct chains *all = n->core->chains;
 	const size_t len = buf_len(&n->body);
 
 	count(n, len > CHAINS_FREE ? len - CHAINS_FREE : 0);
@@ -185,7 +185,7 @@ static void close_conn(struct chain_conn *n)
 		count(n, 0);
 	} else {
 		list_del(&n->link);
-		n->core->chains.n_idle--;
+		n->core->chains->n_idle--;
 	}
 	loop_timer_stop(&n->timer);
 	loop_io_close(&n->io);
@@ -209,7 +209,7 @@ static void place_of(const struct config_url *u, char ret[272])
 
 static void keep_conn(struct chain_conn *n)
 {
-	struct chains *all = &n->core->chains;
+	struct chains *all = n->core->chains;
 
 	n->call = NULL;
 	list_append(&all->idle, &n->link);
@@ -458,12 +458,12 @@ static struct chain_conn *find_idle(struct core *c, const struct config_url *u)
 	char place[272];
 
 	place_of(u, place);
-	LIST_EACH (it, &c->chains.idle) {
+	LIST_EACH (it, &c->chains->idle) {
 		struct chain_conn *n = CONTAINER(it, struct chain_conn, link);
 		if (strcmp(n->place, place) != 0)
 			continue;
 		list_del(&n->link);
-		c->chains.n_idle--;
+		c->chains->n_idle--;
 		loop_timer_stop(&n->timer);
 		return n;
 	}
@@ -473,7 +473,7 @@ static struct chain_conn *find_idle(struct core *c, const struct config_url *u)
 static void begin(struct chain_call *k, bool fresh)
 {
 	const struct config_url *u = &k->urls[k->at];
-	struct chains *all = &k->core->chains;
+	struct chains *all = k->core->chains;
 	struct err e = { 0 };
 
 	list_del(&k->link);
@@ -555,8 +555,8 @@ void chains_post(struct core *c, struct chain_call *k)
 	k->until_ms = clock_mono_ms() + CALL_MS;
 	list_init(&k->link);
 	give_time(k);
-	if (is_waiting(&c->chains, &k->urls[0]))
-		list_append(&c->chains.waiting, &k->link);
+	if (is_waiting(c->chains, &k->urls[0]))
+		list_append(&c->chains->waiting, &k->link);
 	else
 		begin(k, false);
 }
@@ -574,13 +574,13 @@ void chains_cancel(struct chain_call *k)
 
 void chains_init(struct core *c)
 {
-	list_init(&c->chains.idle);
-	list_init(&c->chains.waiting);
-	list_init(&c->chains.active);
+	list_init(&c->chains->idle);
+	list_init(&c->chains->waiting);
+	list_init(&c->chains->active);
 }
 
 void chains_stop(struct core *c)
 {
-	LIST_EACH (it, &c->chains.idle)
+	LIST_EACH (it, &c->chains->idle)
 		close_conn(CONTAINER(it, struct chain_conn, link));
 }

@@ -46,6 +46,7 @@ struct chain_call {
 };
 
 struct chains {
+	struct core *core;
 	struct list idle;
 	unsigned n_idle;
 	struct list waiting, active; /* struct chain_call */

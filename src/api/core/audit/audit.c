@@ -6,7 +6,8 @@
 
 #include "audit_log.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
+#include "keys.h"
 #include "log.h"
 #include "poison.h"
 
@@ -59,7 +60,7 @@ static void fill(struct audit_entry *v, const struct store_audit *row, const str
 
 static void flush_ring(struct core *c, uint32_t kind)
 {
-	struct audit_ring *r = &c->audit.rings[kind];
+	struct audit_ring *r = &c->audit->rings[kind];
 	bool some = false;
 
 	for (size_t i = 0; i < r->n; i++) {
@@ -94,7 +95,7 @@ static void flush(struct core *c)
 
 static void on_flush(struct loop_timer *t)
 {
-	flush(CONTAINER(t, struct core, audit.flush));
+	flush(CONTAINER(t, struct audit_log, flush)->core);
 }
 
 /* ---- taking and showing ---- */
@@ -108,7 +109,7 @@ static uint32_t kind_of(const struct actor *a, struct view action)
 
 void audit_note(struct core *c, const struct actor *a, const struct audit_note *n)
 {
-	struct audit_log *log = &c->audit;
+	struct audit_log *log = c->audit;
 
 	if (c->stopping)
 		return;
@@ -140,12 +141,12 @@ int audit_each(struct core *c, const struct actor *a, uint64_t before, uint32_t 
 	if (auth_permit(a, ACT_EVENTS, NULL, e) < 0)
 		return -1;
 	for (size_t k = 0; k < AUDIT_KINDS; k++)
-		left[k] = c->audit.rings[k].n;
+		left[k] = c->audit->rings[k].n;
 	while (limit) {
 		const struct audit_entry *newest = NULL;
 		size_t from = 0;
 		for (size_t k = 0; k < AUDIT_KINDS; k++) {
-			const struct audit_entry *v = left[k] ? at(&c->audit.rings[k], left[k] - 1) : NULL;
+			const struct audit_entry *v = left[k] ? at(&c->audit->rings[k], left[k] - 1) : NULL;
 			if (v && (!newest || v->id > newest->id)) {
 				newest = v;
 				from = k;
@@ -169,10 +170,10 @@ int audit_load(struct core *c, const struct store_audit *row)
 {
 	const struct tenant *tenant = keys_tenant(c, row->tenant);
 
-	c->audit.next_id = MAX(c->audit.next_id, row->id);
+	c->audit->next_id = MAX(c->audit->next_id, row->id);
 	if (!tenant || row->kind >= AUDIT_KINDS)
 		return 0; /* of a newer version: not ours to show */
-	struct audit_ring *r = &c->audit.rings[row->kind];
+	struct audit_ring *r = &c->audit->rings[row->kind];
 	struct audit_entry *v = push(r);
 	if (!v)
 		return -ENOMEM;
@@ -183,12 +184,12 @@ int audit_load(struct core *c, const struct store_audit *row)
 
 void audit_stop(struct core *c)
 {
-	loop_timer_stop(&c->audit.flush);
+	loop_timer_stop(&c->audit->flush);
 	flush(c);
 }
 
 void audit_done(struct core *c)
 {
 	for (size_t k = 0; k < AUDIT_KINDS; k++)
-		free(c->audit.rings[k].entries);
+		free(c->audit->rings[k].entries);
 }

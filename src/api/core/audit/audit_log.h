@@ -11,6 +11,7 @@
 enum { AUDIT_BY_ADMINS, AUDIT_BOXES, AUDIT_BY_USERS, AUDIT_KINDS };
 
 struct audit_log {
+	struct core *core;
 	struct audit_ring {
 		struct audit_entry *entries; /* AUDIT_KEPT places, or NULL while there is none */
 		size_t n, head;              /* head: the place of the oldest */

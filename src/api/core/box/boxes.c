@@ -7,15 +7,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "ailog.h"
+#include "allowances.h"
 #include "bridges.h"
 #include "clock.h"
 #include "contexts.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "events.h"
+#include "keys.h"
 #include "life.h"
 #include "log.h"
 #include "mounts.h"
 #include "num.h"
+#include "pool.h"
 #include "shells.h"
 #include "spec_make.h"
 #include "who.h"
@@ -124,8 +128,8 @@ static bool before(const struct box *a, int64_t created_ms, const char *id)
 /* The list is kept sorted, so that a cursor means the same after a restart. */
 static void insert_sorted(struct core *c, struct box *b)
 {
-	struct list *at = c->boxes.prev;
-	while (at != &c->boxes && !before(BOX_OF(at, order), b->state.created_ms, b->id))
+	struct list *at = c->boxes->all.prev;
+	while (at != &c->boxes->all && !before(BOX_OF(at, order), b->state.created_ms, b->id))
 		at = at->prev;
 	list_append(at->next, &b->in->order);
 }
@@ -134,21 +138,21 @@ int boxes_index(struct box *b, struct err *e)
 {
 	struct core *c = b->in->core;
 
-	if (map_put(&c->boxes_by_id, &b->in->by_id, view_of(b->id)) < 0)
+	if (map_put(&c->boxes->by_id, &b->in->by_id, view_of(b->id)) < 0)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 	b->in->indexed = true;
 	if (b->in->hidden) {
-		c->n_hidden++;
+		c->boxes->n_hidden++;
 		quotas_account(b);
 		return 0;
 	}
-	c->n_boxes++;
+	c->boxes->n++;
 	insert_sorted(c, b);
 	quotas_account(b);
 	if (b->spec.name.n == 0)
 		return 0;
 	struct view key = name_key(&b->in->arena, b->tenant, b->spec.name);
-	int r = key.p ? map_put(&c->boxes_by_name, &b->in->by_name, key) : -ENOMEM;
+	int r = key.p ? map_put(&c->boxes->by_name, &b->in->by_name, key) : -ENOMEM;
 	b->in->named = r >= 0;
 	if (r >= 0)
 		return 0;
@@ -163,18 +167,18 @@ void boxes_unindex(struct box *b)
 {
 	if (!b->in->indexed)
 		return;
-	map_del(&b->in->core->boxes_by_id, &b->in->by_id);
+	map_del(&b->in->core->boxes->by_id, &b->in->by_id);
 	if (b->in->named)
-		map_del(&b->in->core->boxes_by_name, &b->in->by_name);
+		map_del(&b->in->core->boxes->by_name, &b->in->by_name);
 	list_del(&b->in->order);
-	*(b->in->hidden ? &b->in->core->n_hidden : &b->in->core->n_boxes) -= 1;
+	*(b->in->hidden ? &b->in->core->boxes->n_hidden : &b->in->core->boxes->n) -= 1;
 	b->in->indexed = b->in->named = false;
 	quotas_account(b);
 }
 
 struct box *boxes_by_id(struct core *c, struct view id)
 {
-	struct map_node *n = map_get(&c->boxes_by_id, id);
+	struct map_node *n = map_get(&c->boxes->by_id, id);
 	return n ? BOX_OF(n, by_id) : NULL;
 }
 
@@ -328,7 +332,7 @@ static struct box *find(struct core *c, const struct actor *a, int act, struct v
 	/* A name may look like another tenant's id, so a refusal above does not end the search. */
 	struct arena tmp = ARENA_INIT(1024);
 	struct view key = a->tenant && ref.n <= SPEC_NAME_MAX ? name_key(&tmp, a->tenant, ref) : VIEW_NONE;
-	struct map_node *n = key.p ? map_get(&c->boxes_by_name, key) : NULL;
+	struct map_node *n = key.p ? map_get(&c->boxes->by_name, key) : NULL;
 	arena_done(&tmp);
 	b = n ? BOX_OF(n, by_name) : NULL;
 	if (!b || b->state.status == BOX_DELETING) {
@@ -405,7 +409,7 @@ static bool is_behind(const struct box *b, const struct box_filter *f, int64_t l
 
 const struct box *boxes_match(const struct core *c, bool (*fits)(void *arg, const struct box *b), void *arg)
 {
-	for (const struct list *it = c->boxes.next; it != &c->boxes; it = it->next) {
+	for (const struct list *it = c->boxes->all.next; it != &c->boxes->all; it = it->next) {
 		const struct box *b = BOX_OF(it, order);
 		if (!b->in->hidden && !b->in->pooled && fits(arg, b))
 			return b;
@@ -427,7 +431,7 @@ int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f
 	if (f->cursor.n && read_cursor(f->cursor, &last_ms, last_id, e) < 0)
 		return -1;
 	ret_next[0] = 0;
-	const struct list *head = &c->boxes;
+	const struct list *head = &c->boxes->all;
 	for (const struct list *it = f->newest_first ? head->prev : head->next; it != head;
 	     it = f->newest_first ? it->prev : it->next) {
 		const struct box *b = BOX_OF(it, order);
@@ -497,18 +501,18 @@ void boxes_stop(struct core *c)
 {
 	struct err e = { 0 };
 	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
-	for (struct map_node *n = map_first(&c->boxes_by_id), *next; n; n = next) {
-		next = map_next(&c->boxes_by_id, n);
+	for (struct map_node *n = map_first(&c->boxes->by_id), *next; n; n = next) {
+		next = map_next(&c->boxes->by_id, n);
 		guest_stop(&BOX_OF(n, by_id)->in->guest, &e);
 	}
 }
 
 void boxes_done(struct core *c)
 {
-	for (struct map_node *n; (n = map_first(&c->boxes_by_id));)
+	for (struct map_node *n; (n = map_first(&c->boxes->by_id));)
 		boxes_free_later(BOX_OF(n, by_id));
-	map_done(&c->boxes_by_id);
-	map_done(&c->boxes_by_name);
+	map_done(&c->boxes->by_id);
+	map_done(&c->boxes->by_name);
 }
 
 int boxes_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct box *b), void *arg,

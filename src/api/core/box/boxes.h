@@ -22,6 +22,27 @@ struct core;
 struct tenant;
 struct workspace;
 
+/* The index. */
+struct boxes {
+	struct map by_id, by_name;
+	struct list all;   /* by (created, id) */
+	unsigned n;        /* that are in the list */
+	unsigned n_hidden; /* that are not */
+};
+
+/* Of creates: create.c. */
+struct rush {
+	uint64_t since_ms, until_ms; /* counted since; it lasts until */
+	unsigned n, under_way;
+};
+
+/* core_retire: retire.c. */
+struct retire {
+	unsigned waits;
+	void (*done)(void *arg);
+	void *arg;
+};
+
 struct life {
 	enum life_step step;
 	struct call call;

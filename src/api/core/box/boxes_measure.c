@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "boxes.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "who.h"
 #include "wire_gen.h"
 #include "poison.h"

@@ -10,16 +10,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "allowances.h"
 #include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "common.h"
+#include "core_base.h"
 #include "create_identity.h"
 #include "create_user.h"
+#include "event.h"
+#include "events.h"
 #include "fd.h"
 #include "image_config.h"
 #include "life.h"
 #include "log.h"
 #include "mounts.h"
+#include "pool.h"
 #include "rnd.h"
 #include "snapshots.h"
 #include "spec_make.h"
@@ -63,17 +68,17 @@ void create_rush(struct core *c, bool begins)
 	uint64_t now = loop_now(c->loop);
 
 	if (!begins) {
-		if (c->rush.under_way-- >= RUSH_CREATES)
-			c->rush.until_ms = now + RUSH_LASTS_MS;
+		if (c->rush->under_way-- >= RUSH_CREATES)
+			c->rush->until_ms = now + RUSH_LASTS_MS;
 		return;
 	}
-	if (now - c->rush.since_ms > RUSH_WITHIN_MS) {
-		c->rush.since_ms = now;
-		c->rush.n = 0;
+	if (now - c->rush->since_ms > RUSH_WITHIN_MS) {
+		c->rush->since_ms = now;
+		c->rush->n = 0;
 	}
-	c->rush.under_way++;
-	if (++c->rush.n >= RUSH_CREATES)
-		c->rush.until_ms = now + RUSH_LASTS_MS;
+	c->rush->under_way++;
+	if (++c->rush->n >= RUSH_CREATES)
+		c->rush->until_ms = now + RUSH_LASTS_MS;
 }
 
 void create_count(struct core *c, uint64_t began_ns, bool failed)

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "exec.h"
 #include "life.h"
 #include "log.h"

@@ -8,7 +8,7 @@
 
 #include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "events.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -21,7 +21,7 @@ static void ask(struct core *c);
 
 static void on_timer(struct loop_timer *t)
 {
-	ask(CONTAINER(t, struct core, sampler.timer));
+	ask(CONTAINER(t, struct sampler, timer)->core);
 }
 
 /* ---- the ring ---- */
@@ -124,8 +124,8 @@ static const struct call_ops ops = { .on_reply = on_stats, .on_fail = on_fail };
 static struct sampling *free_slot(struct core *c)
 {
 	for (size_t i = 0; i < HISTORY_AT_ONCE; i++)
-		if (!c->sampler.slots[i].busy)
-			return &c->sampler.slots[i];
+		if (!c->sampler->slots[i].busy)
+			return &c->sampler->slots[i];
 	return NULL;
 }
 
@@ -156,7 +156,7 @@ static int sample(struct core *c, struct sampling *s, const struct box *b)
 
 static void ask(struct core *c)
 {
-	struct sampler *q = &c->sampler;
+	struct sampler *q = c->sampler;
 	uint64_t now = loop_now(c->loop);
 	struct sampling *s;
 	struct box *b;
@@ -183,9 +183,9 @@ void history_follow(struct box *b)
 	if (c->stopping || b->in->hidden || !list_empty(&b->in->history.queue))
 		return;
 	b->in->history.due_ms = loop_now(c->loop) + FIRST_MS;
-	list_append(&c->sampler.fresh, &b->in->history.queue);
-	if (first_due(&c->sampler) == b)
-		loop_timer_start(c->loop, &c->sampler.timer, FIRST_MS, on_timer);
+	list_append(&c->sampler->fresh, &b->in->history.queue);
+	if (first_due(c->sampler) == b)
+		loop_timer_start(c->loop, &c->sampler->timer, FIRST_MS, on_timer);
 }
 
 void history_forget(struct box *b)
@@ -199,15 +199,15 @@ void history_forget(struct box *b)
 
 void history_init(struct core *c)
 {
-	list_init(&c->sampler.queue);
-	list_init(&c->sampler.fresh);
+	list_init(&c->sampler->queue);
+	list_init(&c->sampler->fresh);
 	for (size_t i = 0; i < HISTORY_AT_ONCE; i++)
-		c->sampler.slots[i].core = c;
+		c->sampler->slots[i].core = c;
 }
 
 void history_stop(struct core *c)
 {
-	loop_timer_stop(&c->sampler.timer);
+	loop_timer_stop(&c->sampler->timer);
 	for (size_t i = 0; i < HISTORY_AT_ONCE; i++)
-		mux_cancel(&c->sampler.slots[i].call);
+		mux_cancel(&c->sampler->slots[i].call);
 }

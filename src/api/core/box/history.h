@@ -23,6 +23,7 @@ struct history {
 };
 
 struct sampler {
+	struct core *core;
 	struct list queue; /* boxes that were sampled, the one that is due first at the front */
 	struct list fresh; /* boxes that never were, likewise */
 	struct loop_timer timer;

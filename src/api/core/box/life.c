@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
+#include "event.h"
+#include "events.h"
 #include "farewell.h"
 #include "fd.h"
 #include "log.h"

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
+#include "event.h"
+#include "events.h"
 #include "life.h"
 #include "log.h"
 #include "spec_make.h"

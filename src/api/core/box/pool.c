@@ -6,10 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "allowances.h"
 #include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "events.h"
+#include "image.h"
+#include "keys.h"
 #include "life.h"
 #include "log.h"
 #include "mounts.h"
@@ -52,9 +55,9 @@ static bool same_limits(const struct box_limits *a, const struct box_limits *b)
 
 static struct pool_image *find_image(const struct core *c, struct view name)
 {
-	for (size_t i = 0; i < c->pool.n; i++)
-		if (view_eq(c->pool.images[i].name, name))
-			return &c->pool.images[i];
+	for (size_t i = 0; i < c->pool->n; i++)
+		if (view_eq(c->pool->images[i].name, name))
+			return &c->pool->images[i];
 	return NULL;
 }
 
@@ -62,7 +65,7 @@ static void put(struct pool_image *p, struct box *b)
 {
 	list_append(&p->boxes, &b->in->pool);
 	p->n++;
-	p->core->pool.total++;
+	p->core->pool->total++;
 }
 
 void pool_forget(struct box *b)
@@ -71,7 +74,7 @@ void pool_forget(struct box *b)
 		return;
 	struct pool_image *p = find_image(b->in->core, b->spec.image);
 	list_del(&b->in->pool);
-	b->in->core->pool.total--;
+	b->in->core->pool->total--;
 	if (p)
 		p->n--;
 }
@@ -98,16 +101,16 @@ static void make_ready(struct box *b)
 {
 	struct core *c = b->in->core;
 
-	if (!c->pool.on_warm || b->in->readied)
+	if (!c->pool->on_warm || b->in->readied)
 		return;
 	b->in->readied = true;
-	c->pool.on_warm(c, b);
+	c->pool->on_warm(c, b);
 }
 
 static struct box *first_unready(const struct core *c)
 {
-	for (size_t i = 0; i < c->pool.n; i++)
-		LIST_EACH (it, &c->pool.images[i].boxes)
+	for (size_t i = 0; i < c->pool->n; i++)
+		LIST_EACH (it, &c->pool->images[i].boxes)
 			if (!BOX_OF(it, pool)->in->readied)
 				return BOX_OF(it, pool);
 	return NULL;
@@ -117,7 +120,7 @@ static struct box *first_unready(const struct core *c)
  * just claimed the first. */
 static void on_ready(struct loop_timer *t)
 {
-	struct core *c = CONTAINER(t, struct core, pool.ready);
+	struct core *c = CONTAINER(t, struct pool, ready)->core;
 	struct box *b = first_unready(c);
 
 	if (!b)
@@ -128,20 +131,20 @@ static void on_ready(struct loop_timer *t)
 
 void pool_ready(struct core *c, void (*on_warm)(struct core *c, const struct box *b))
 {
-	if (c->pool.on_warm == on_warm)
+	if (c->pool->on_warm == on_warm)
 		return;
-	c->pool.on_warm = on_warm;
+	c->pool->on_warm = on_warm;
 	if (!c->stopping)
-		loop_timer_start(c->loop, &c->pool.ready, READY_MS, on_ready);
+		loop_timer_start(c->loop, &c->pool->ready, READY_MS, on_ready);
 }
 
 /* ---- filling ---- */
 
 static struct pool_image *wanting(struct core *c)
 {
-	for (size_t i = 0; i < c->pool.n && !c->pool.closed; i++)
-		if (c->pool.images[i].n < c->pool.images[i].warm)
-			return &c->pool.images[i];
+	for (size_t i = 0; i < c->pool->n && !c->pool->closed; i++)
+		if (c->pool->images[i].n < c->pool->images[i].warm)
+			return &c->pool->images[i];
 	return NULL;
 }
 
@@ -152,8 +155,8 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	struct pool_image *p = b ? find_image(c, b->spec.image) : NULL;
 	struct err failed = { 0 };
 
-	c->pool.making = NULL;
-	if (c->pool.closed) {
+	c->pool->making = NULL;
+	if (c->pool->closed) {
 		retire_made(c, b);
 		return;
 	}
@@ -181,19 +184,19 @@ static void on_made(void *arg, const void *result, const struct err *e)
 
 static void on_refill(struct loop_timer *t)
 {
-	struct core *c = CONTAINER(t, struct core, pool.refill);
+	struct core *c = CONTAINER(t, struct pool, refill)->core;
 	struct pool_image *p = wanting(c);
 	struct view digest;
 	struct err e = { 0 };
 
-	if (!p || c->pool.making || c->stopping)
+	if (!p || c->pool->making || c->stopping)
 		return;
 	const struct box_limits standard = standard_limits(c->config);
 	struct box_wish w = { .image = p->name };
 	/* The budget holds for it, but no tenant's quota; and it takes nobody's last place. */
 	if (images_resolve(c, p->name, &digest, &e) >= 0 && quotas_admit_pool(c, &standard, &e) >= 0)
-		c->pool.making = create_for_pool(c, keys_tenant(c, VIEW("default")), &w, on_made, c, &e);
-	if (!c->pool.making) {
+		c->pool->making = create_for_pool(c, keys_tenant(c, VIEW("default")), &w, on_made, c, &e);
+	if (!c->pool->making) {
 		log_debug("the pool: %s", e.msg);
 		refill(c, AGAIN_MS);
 	}
@@ -201,8 +204,8 @@ static void on_refill(struct loop_timer *t)
 
 static void refill(struct core *c, uint64_t after_ms)
 {
-	if (!c->stopping && !c->pool.making && !loop_timer_active(&c->pool.refill) && wanting(c))
-		loop_timer_start(c->loop, &c->pool.refill, after_ms, on_refill);
+	if (!c->stopping && !c->pool->making && !loop_timer_active(&c->pool->refill) && wanting(c))
+		loop_timer_start(c->loop, &c->pool->refill, after_ms, on_refill);
 }
 
 /* Not among claims: those of a burst find what is there, and what is made meanwhile would take the processor
@@ -211,14 +214,14 @@ static void refill_in_peace(struct core *c)
 {
 	uint64_t now = loop_now(c->loop);
 
-	if (!wanting(c) || now - c->pool.claimed_ms >= QUIET_MS)
-		c->pool.wanting_ms = 0;
-	else if (!c->pool.wanting_ms)
-		c->pool.wanting_ms = now;
-	if (!c->pool.wanting_ms || now - c->pool.wanting_ms >= LATEST_MS)
+	if (!wanting(c) || now - c->pool->claimed_ms >= QUIET_MS)
+		c->pool->wanting_ms = 0;
+	else if (!c->pool->wanting_ms)
+		c->pool->wanting_ms = now;
+	if (!c->pool->wanting_ms || now - c->pool->wanting_ms >= LATEST_MS)
 		refill(c, REFILL_MS);
-	else if (!c->pool.making && !c->stopping)
-		loop_timer_start(c->loop, &c->pool.refill, QUIET_MS, on_refill);
+	else if (!c->pool->making && !c->stopping)
+		loop_timer_start(c->loop, &c->pool->refill, QUIET_MS, on_refill);
 }
 
 /* ---- claiming ---- */
@@ -252,7 +255,7 @@ static void claim_settle(struct claim *cl)
 		b->state.status = BOX_RUNNING;
 		remove_unwanted(b);
 	} else {
-		c->pool.claims++;
+		c->pool->claims++;
 		create_count(c, cl->began_ns, false);
 		boxes_set_status(b, BOX_RUNNING, false);
 		lifetime_watch(b);
@@ -359,7 +362,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 		free(cl);
 		return NULL;
 	}
-	c->pool.claimed_ms = loop_now(c->loop);
+	c->pool->claimed_ms = loop_now(c->loop);
 	events_emit(c, EVENT_CREATED, b);
 	if (boxes_write_row(b, boxes_status_name(BOX_RUNNING), store_box_claim, on_claimed, cl, e) < 0) {
 		remove_unwanted(b);
@@ -381,14 +384,14 @@ int pool_init(struct core *c)
 {
 	const struct config *cfg = c->config;
 
-	c->pool.images = calloc(cfg->n_pools + 1, sizeof(*c->pool.images));
-	if (!c->pool.images)
+	c->pool->images = calloc(cfg->n_pools + 1, sizeof(*c->pool->images));
+	if (!c->pool->images)
 		return -ENOMEM;
-	for (; c->pool.n < cfg->n_pools; c->pool.n++) {
-		struct pool_image *p = &c->pool.images[c->pool.n];
+	for (; c->pool->n < cfg->n_pools; c->pool->n++) {
+		struct pool_image *p = &c->pool->images[c->pool->n];
 		p->core = c;
-		p->name = cfg->pools[c->pool.n].image;
-		p->warm = (unsigned)cfg->pools[c->pool.n].warm;
+		p->name = cfg->pools[c->pool->n].image;
+		p->warm = (unsigned)cfg->pools[c->pool->n].warm;
 		list_init(&p->boxes);
 	}
 	return 0;
@@ -416,16 +419,16 @@ void pool_start(struct core *c)
 
 void pool_stop(struct core *c)
 {
-	loop_timer_stop(&c->pool.refill);
-	loop_timer_stop(&c->pool.ready);
-	job_abandon(c->pool.making);
+	loop_timer_stop(&c->pool->refill);
+	loop_timer_stop(&c->pool->ready);
+	job_abandon(c->pool->making);
 }
 
 void pool_done(struct core *c)
 {
-	free(c->pool.images);
-	c->pool.images = NULL;
-	c->pool.n = 0;
+	free(c->pool->images);
+	c->pool->images = NULL;
+	c->pool->n = 0;
 }
 
 /* ---- telling ---- */
@@ -435,10 +438,10 @@ int pool_each(struct core *c, const struct actor *a, void (*each)(void *arg, con
 {
 	if (auth_permit(a, ACT_METRICS, NULL, e) < 0)
 		return -1;
-	for (size_t i = 0; i < c->pool.n; i++) {
-		const struct pool_image *p = &c->pool.images[i];
+	for (size_t i = 0; i < c->pool->n; i++) {
+		const struct pool_image *p = &c->pool->images[i];
 		each(arg, &(struct pool_state){ p->name, p->n, p->warm });
 	}
-	*ret = (struct pool_sum){ c->pool.total, c->pool.claims };
+	*ret = (struct pool_sum){ c->pool->total, c->pool->claims };
 	return 0;
 }

@@ -23,6 +23,7 @@ struct core;
 struct pool_image;
 
 struct pool {
+	struct core *core;
 	bool closed; /* it is not filled any more */
 	struct pool_image *images;
 	size_t n;

@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 #include "boxes.h"
-#include "core_state.h"
+#include "common.h"
+#include "core_base.h"
 #include "who.h"
 #include "wire_gen.h"
 #include "poison.h"

@@ -2,7 +2,7 @@
  * Boxes that end with a connection: see box.h.
  */
 #include "boxes.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "poison.h"
 
@@ -30,7 +30,7 @@ void tied_gone(struct core *c, struct view id)
 
 void tied_sweep(struct core *c)
 {
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
 		if (b->spec.tied)
 			tied_gone(c, view_of(b->id));

@@ -7,10 +7,11 @@
 
 #include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "fd.h"
 #include "life.h"
 #include "spec_make.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
+#include "event.h"
+#include "events.h"
 #include "rnd.h"
 #include "snapshots.h"
 #include "spec_make.h"

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
+#include "event.h"
+#include "events.h"
+#include "keys.h"
 #include "ledger.h"
 #include "log.h"
 #include "rnd.h"
@@ -47,32 +50,32 @@ static struct snapshot *snapshot_new(struct core *c, const struct tenant *t, str
 	}
 	if (!s || !s->image || !s->digest || view_to_str(id, s->id, sizeof(s->id)) < 0 ||
 	    (name.n && view_to_str(name, s->name, sizeof(s->name)) < 0) ||
-	    map_put(&c->snapshots_by_id, &s->by_id, view_of(s->id)) < 0) {
+	    map_put(&c->snapshots->by_id, &s->by_id, view_of(s->id)) < 0) {
 		err_set(e, ERR_INTERNAL, "snapshot %.*s cannot be kept in memory", VIEW_ARG(id));
 		if (s)
 			snapshot_free(s);
 		return NULL;
 	}
-	list_append(&c->snapshots, &s->order);
+	list_append(&c->snapshots->all, &s->order);
 	return s;
 }
 
 static void forget(struct core *c, struct snapshot *s)
 {
-	map_del(&c->snapshots_by_id, &s->by_id);
+	map_del(&c->snapshots->by_id, &s->by_id);
 	list_del(&s->order);
 	snapshot_free(s);
 }
 
 struct snapshot *snapshots_by_id(const struct core *c, struct view id)
 {
-	struct map_node *n = map_get(&c->snapshots_by_id, id);
+	struct map_node *n = map_get(&c->snapshots->by_id, id);
 	return n ? CONTAINER(n, struct snapshot, by_id) : NULL;
 }
 
 static struct snapshot *by_name(const struct core *c, const struct tenant *t, struct view name)
 {
-	LIST_EACH (it, &c->snapshots) {
+	LIST_EACH (it, &c->snapshots->all) {
 		struct snapshot *s = CONTAINER(it, struct snapshot, order);
 		if (s->tenant == t && s->name[0] && view_is(name, s->name))
 			return s;
@@ -99,7 +102,7 @@ int snapshots_each(struct core *c, const struct actor *a, void (*each)(void *arg
 {
 	if (auth_permit(a, ACT_SNAPSHOT_LIST, NULL, e) < 0)
 		return -1;
-	LIST_EACH (it, &c->snapshots) {
+	LIST_EACH (it, &c->snapshots->all) {
 		const struct snapshot *s = CONTAINER(it, struct snapshot, order);
 		if (s->ready && auth_permit_on(a, ACT_SNAPSHOT_READ, s->tenant, what, NULL) >= 0)
 			each(arg, s);
@@ -109,7 +112,7 @@ int snapshots_each(struct core *c, const struct actor *a, void (*each)(void *arg
 
 bool snapshots_use_image(const struct core *c, struct view digest)
 {
-	LIST_EACH (it, &c->snapshots)
+	LIST_EACH (it, &c->snapshots->all)
 		if (view_is(digest, CONTAINER(it, struct snapshot, order)->digest))
 			return true;
 	return false;
@@ -140,9 +143,9 @@ int snapshots_load(struct core *c, const struct store_snapshot *row, struct err 
 
 void snapshots_done(struct core *c)
 {
-	LIST_EACH (it, &c->snapshots)
+	LIST_EACH (it, &c->snapshots->all)
 		forget(c, CONTAINER(it, struct snapshot, order));
-	map_done(&c->snapshots_by_id);
+	map_done(&c->snapshots->by_id);
 }
 
 /* ---- dropping, which nobody waits for ---- */

@@ -6,6 +6,11 @@
 #include "boxes.h"
 #include "disk.h"
 
+struct snapshots {
+	struct map by_id;
+	struct list all; /* in the order of their making */
+};
+
 int snapshots_load(struct core *c, const struct store_snapshot *row, struct err *e) _must_check_;
 struct snapshot *snapshots_by_id(const struct core *c, struct view id);
 bool snapshots_use_image(const struct core *c, struct view digest);

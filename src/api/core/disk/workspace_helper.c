@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "life.h"
 #include "who.h"
 #include "workspaces.h"

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
+#include "keys.h"
 #include "ledger.h"
 #include "log.h"
 #include "rnd.h"
@@ -31,7 +32,7 @@ static struct workspace *workspace_new(struct core *c, const struct tenant *t, s
 
 	if (!w || view_to_str(id, w->id, sizeof(w->id)) < 0 ||
 	    view_to_str(name, w->name, sizeof(w->name)) < 0 ||
-	    map_put(&c->workspaces_by_id, &w->by_id, view_of(w->id)) < 0) {
+	    map_put(&c->workspaces->by_id, &w->by_id, view_of(w->id)) < 0) {
 		err_set(e, ERR_INTERNAL, "workspace %.*s cannot be kept in memory", VIEW_ARG(id));
 		free(w);
 		return NULL;
@@ -39,13 +40,13 @@ static struct workspace *workspace_new(struct core *c, const struct tenant *t, s
 	w->tenant = t;
 	list_init(&w->order);
 	list_init(&w->waiters);
-	list_append(&c->workspaces, &w->order);
+	list_append(&c->workspaces->all, &w->order);
 	return w;
 }
 
 static void forget(struct core *c, struct workspace *w)
 {
-	map_del(&c->workspaces_by_id, &w->by_id);
+	map_del(&c->workspaces->by_id, &w->by_id);
 	list_del(&w->order);
 	if (w->helper)
 		w->helper->in->workspaces[0] = NULL;
@@ -54,13 +55,13 @@ static void forget(struct core *c, struct workspace *w)
 
 struct workspace *workspaces_by_id(const struct core *c, struct view id)
 {
-	struct map_node *n = map_get(&c->workspaces_by_id, id);
+	struct map_node *n = map_get(&c->workspaces->by_id, id);
 	return n ? CONTAINER(n, struct workspace, by_id) : NULL;
 }
 
 struct workspace *workspaces_by_name(const struct core *c, const struct tenant *t, struct view name)
 {
-	LIST_EACH (it, &c->workspaces) {
+	LIST_EACH (it, &c->workspaces->all) {
 		struct workspace *w = CONTAINER(it, struct workspace, order);
 		if (w->tenant == t && view_is(name, w->name))
 			return w;
@@ -100,9 +101,9 @@ int workspaces_load(struct core *c, const struct store_workspace *row, struct er
 
 void workspaces_done(struct core *c)
 {
-	LIST_EACH (it, &c->workspaces)
+	LIST_EACH (it, &c->workspaces->all)
 		forget(c, CONTAINER(it, struct workspace, order));
-	map_done(&c->workspaces_by_id);
+	map_done(&c->workspaces->by_id);
 }
 
 /* ---- who uses it ---- */
@@ -111,7 +112,7 @@ void workspaces_each_user(struct core *c, const struct workspace *w,
 			  void (*each)(void *arg, const struct box *b, const struct spec_workspace *at),
 			  void *arg)
 {
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		const struct box *b = BOX_OF(it, order);
 		for (size_t i = 0; i < b->spec.workspaces.n; i++)
 			if (b->in->workspaces[i] == w)
@@ -137,7 +138,7 @@ static int check_writer(const struct box *b, const struct workspace *w, struct e
 	if (w->readonly)
 		return err_set(e, ERR_STATE, "the workspace \"%s\" is read-only: mount it with mode ro",
 			       w->name);
-	LIST_EACH (it, &b->in->core->boxes) {
+	LIST_EACH (it, &b->in->core->boxes->all) {
 		const struct box *other = BOX_OF(it, order);
 		if (other != b && refers(other, w, true) && has_it_mounted(other))
 			return err_set(e, ERR_CONFLICT, "sandbox %s has the workspace \"%s\" for itself",
@@ -170,7 +171,7 @@ void workspaces_forget(struct box *b)
 
 static const struct box *first_user(struct core *c, const struct workspace *w)
 {
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		const struct box *b = BOX_OF(it, order);
 		if (refers(b, w, false))
 			return b;
@@ -386,11 +387,11 @@ static void reply_one(struct workspace_job *j, const struct wire_workspace_list_
 static void reply_all(struct workspace_job *j, const struct wire_workspace_list_reply *have)
 {
 	struct core *c = j->core;
-	struct workspace_info *items = calloc(c->workspaces_by_id.n + 1, sizeof(*items));
+	struct workspace_info *items = calloc(c->workspaces->by_id.n + 1, sizeof(*items));
 	struct workspace_list list = { .items = items };
 	struct err e = { 0 };
 
-	LIST_EACH (it, &c->workspaces) {
+	LIST_EACH (it, &c->workspaces->all) {
 		const struct workspace *w = CONTAINER(it, struct workspace, order);
 		if (items && w->ready &&
 		    auth_permit_on(&j->actor, ACT_WORKSPACE_READ, w->tenant, what, NULL) >= 0)

@@ -6,6 +6,11 @@
 #include "boxes.h"
 #include "disk.h"
 
+struct workspaces {
+	struct map by_id;
+	struct list all; /* in the order of their making */
+};
+
 int workspaces_load(struct core *c, const struct store_workspace *row, struct err *e) _must_check_;
 struct workspace *workspaces_by_id(const struct core *c, struct view id);
 struct workspace *workspaces_by_name(const struct core *c, const struct tenant *t, struct view name);

@@ -8,8 +8,9 @@
 
 #include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "json.h"
+#include "keys.h"
 #include "log.h"
 #include "poison.h"
 
@@ -67,7 +68,7 @@ int events_read_types(struct view list, uint32_t *ret, struct err *e)
 
 static void on_trim(struct loop_timer *t)
 {
-	struct core *c = CONTAINER(t, struct core, events.trim);
+	struct core *c = CONTAINER(t, struct events, trim)->core;
 	events_trim(c);
 	loop_timer_start(c->loop, t, TRIM_MS, on_trim);
 }
@@ -95,7 +96,7 @@ struct pending {
 
 static void tell(struct core *c)
 {
-	LIST_EACH (it, &c->events.watches) {
+	LIST_EACH (it, &c->events->watches) {
 		struct events_watch *w = CONTAINER(it, struct events_watch, link);
 		w->on_more(w);
 	}
@@ -266,7 +267,7 @@ bool events_matches(const struct event_filter *f, const struct actor *a, const s
 const struct event *events_next(const struct core *c, const struct actor *a, const struct event_filter *f,
 				uint64_t after)
 {
-	const struct events *v = &c->events;
+	const struct events *v = c->events;
 
 	if (auth_permit(a, ACT_EVENTS, NULL, NULL) < 0)
 		return NULL;
@@ -278,13 +279,13 @@ const struct event *events_next(const struct core *c, const struct actor *a, con
 
 const struct event *events_get(const struct core *c, uint64_t id)
 {
-	size_t i = id ? events_place_after(c, id - 1) : c->events.n;
-	return i < c->events.n && c->events.kept[i]->id == id ? c->events.kept[i] : NULL;
+	size_t i = id ? events_place_after(c, id - 1) : c->events->n;
+	return i < c->events->n && c->events->kept[i]->id == id ? c->events->kept[i] : NULL;
 }
 
 uint64_t events_last(const struct core *c)
 {
-	return c->events.n ? c->events.kept[c->events.n - 1]->id : c->events.next_id - 1;
+	return c->events->n ? c->events->kept[c->events->n - 1]->id : c->events->next_id - 1;
 }
 
 int events_to_json(const struct actor *a, const struct event *v, struct buf *out)
@@ -307,7 +308,7 @@ int events_to_json(const struct actor *a, const struct event *v, struct buf *out
 void events_watch(struct core *c, struct events_watch *w, void (*on_more)(struct events_watch *))
 {
 	w->on_more = on_more;
-	list_append(&c->events.watches, &w->link);
+	list_append(&c->events->watches, &w->link);
 }
 
 void events_unwatch(struct events_watch *w)
@@ -324,7 +325,7 @@ int events_load(struct core *c, const struct store_event *row)
 	enum event_type t = events_type(row->type);
 	struct event *v;
 
-	c->events.next_id = MAX(c->events.next_id, row->id + 1);
+	c->events->next_id = MAX(c->events->next_id, row->id + 1);
 	if (!tenant || t == EVENT_NONE)
 		return 0; /* of a newer version: not ours to show */
 	v = make(tenant, row->box, row->data);
@@ -342,7 +343,7 @@ int events_load(struct core *c, const struct store_event *row)
 
 void events_start(struct core *c)
 {
-	c->events.started = true;
-	on_trim(&c->events.trim);
+	c->events->started = true;
+	on_trim(&c->events->trim);
 	events_spend_start(c);
 }

@@ -16,6 +16,7 @@ struct core;
 #define EVENTS_DAYS 7
 
 struct events {
+	struct core *core;
 	struct event **kept; /* the oldest first; see events_kept.c */
 	size_t n;
 	struct map tenants; /* struct events_of */

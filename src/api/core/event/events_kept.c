@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "events.h"
 #include "ledger.h"
 #include "poison.h"
@@ -53,11 +53,11 @@ static struct events_of *find_or_make(struct events *v, const struct tenant *t)
 
 int events_number(struct core *c, struct event *event)
 {
-	struct events_of *of = find_or_make(&c->events, event->tenant);
+	struct events_of *of = find_or_make(c->events, event->tenant);
 
 	if (!of)
 		return -ENOMEM;
-	event->id = c->events.next_id++;
+	event->id = c->events->next_id++;
 	event->number = of->next++;
 	return 0;
 }
@@ -66,7 +66,7 @@ int events_number(struct core *c, struct event *event)
 
 static void drop(struct core *c, size_t i)
 {
-	struct events *v = &c->events;
+	struct events *v = c->events;
 	struct event *event = v->kept[i];
 	struct events_of *of = find(v, event->tenant);
 
@@ -81,7 +81,7 @@ static void drop(struct core *c, size_t i)
 static size_t find_victim(const struct core *c)
 {
 	const struct tenant *most = ledger_largest(c, LEDGER_EVENTS);
-	const struct events *v = &c->events;
+	const struct events *v = c->events;
 	size_t i = 0;
 
 	while (most && i + 1 < v->n && v->kept[i]->tenant != most)
@@ -91,7 +91,7 @@ static size_t find_victim(const struct core *c)
 
 int events_keep(struct core *c, struct event *event)
 {
-	struct events *v = &c->events;
+	struct events *v = c->events;
 	struct events_of *of = find_or_make(v, event->tenant);
 
 	if (!of)
@@ -112,7 +112,7 @@ int events_keep(struct core *c, struct event *event)
 
 void events_trim(struct core *c)
 {
-	struct events *v = &c->events;
+	struct events *v = c->events;
 	int64_t oldest_ms = clock_wall_ms() - KEPT_MS;
 	bool some = false;
 
@@ -131,7 +131,7 @@ void events_trim(struct core *c)
 
 size_t events_place_after(const struct core *c, uint64_t after)
 {
-	const struct events *v = &c->events;
+	const struct events *v = c->events;
 	size_t low = 0, high = v->n;
 
 	while (low < high) {
@@ -158,23 +158,23 @@ uint64_t events_shown(const struct actor *a, const struct event *v)
 
 uint64_t events_last_shown(const struct core *c, const struct actor *a)
 {
-	for (size_t i = c->events.n; i > 0; i--)
-		if (sees_all(a) || c->events.kept[i - 1]->tenant == a->tenant)
-			return events_shown(a, c->events.kept[i - 1]);
-	return sees_all(a) ? c->events.next_id - 1 : a->tenant ? a->tenant->events_from : 0;
+	for (size_t i = c->events->n; i > 0; i--)
+		if (sees_all(a) || c->events->kept[i - 1]->tenant == a->tenant)
+			return events_shown(a, c->events->kept[i - 1]);
+	return sees_all(a) ? c->events->next_id - 1 : a->tenant ? a->tenant->events_from : 0;
 }
 
 uint64_t events_first_shown(const struct core *c, const struct actor *a)
 {
-	for (size_t i = 0; i < c->events.n; i++)
-		if (sees_all(a) || c->events.kept[i]->tenant == a->tenant)
-			return events_shown(a, c->events.kept[i]);
+	for (size_t i = 0; i < c->events->n; i++)
+		if (sees_all(a) || c->events->kept[i]->tenant == a->tenant)
+			return events_shown(a, c->events->kept[i]);
 	return events_last_shown(c, a) + 1;
 }
 
 uint64_t events_meant(const struct core *c, const struct actor *a, uint64_t shown)
 {
-	const struct events *v = &c->events;
+	const struct events *v = c->events;
 
 	if (sees_all(a))
 		return shown;
@@ -188,16 +188,16 @@ uint64_t events_meant(const struct core *c, const struct actor *a, uint64_t show
 
 int events_init(struct core *c)
 {
-	c->events.next_id = 1;
-	list_init(&c->events.watches);
-	map_init(&c->events.tenants);
-	c->events.kept = calloc(EVENTS_KEPT + 1, sizeof(struct event *));
-	return c->events.kept ? 0 : -ENOMEM;
+	c->events->next_id = 1;
+	list_init(&c->events->watches);
+	map_init(&c->events->tenants);
+	c->events->kept = calloc(EVENTS_KEPT + 1, sizeof(struct event *));
+	return c->events->kept ? 0 : -ENOMEM;
 }
 
 void events_done(struct core *c)
 {
-	struct events *v = &c->events;
+	struct events *v = c->events;
 	struct map_node *n;
 
 	loop_timer_stop(&v->trim);

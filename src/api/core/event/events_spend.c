@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "agents.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "events.h"
 #include "poison.h"
 
@@ -13,8 +13,8 @@ static void on_change(struct spend_watch *w, enum spend_change what, const struc
 	static const enum event_type types[] = { [SPEND_ASKED] = EVENT_TX_PENDING,
 						 [SPEND_DECIDED] = EVENT_TX_DECIDED,
 						 [SPEND_CHANGED] = EVENT_TX_CHANGED };
-	struct core *c = CONTAINER(w, struct core, events.spending);
-	struct map_node *n = map_get(&c->agents.by_id, v->item->agent);
+	struct core *c = CONTAINER(w, struct events, spending)->core;
+	struct map_node *n = map_get(&c->agents->by_id, v->item->agent);
 	const struct agent *a = n ? CONTAINER(n, struct agent, by_id) : NULL;
 	_cleanup_(buf_done) struct buf summary = BUF_INIT(16u * 1024);
 	char chain[40];
@@ -37,6 +37,6 @@ static void on_change(struct spend_watch *w, enum spend_change what, const struc
 
 void events_spend_start(struct core *c)
 {
-	c->events.spending.on_change = on_change;
-	spend_watch(c, &c->events.spending);
+	c->events->spending.on_change = on_change;
+	spend_watch(c, &c->events->spending);
 }

@@ -9,6 +9,7 @@
 #include "addr.h"
 #include "clock.h"
 #include "json.h"
+#include "keys.h"
 #include "ledger.h"
 #include "log.h"
 #include "num.h"
@@ -87,7 +88,7 @@ static int check_place(const struct core *c, const struct webhook_url *u, struct
 
 static struct webhook *find(struct core *c, struct view id)
 {
-	struct map_node *n = map_get(&c->webhooks.by_id, id);
+	struct map_node *n = map_get(&c->webhooks->by_id, id);
 	return n ? CONTAINER(n, struct webhook, by_id) : NULL;
 }
 
@@ -121,12 +122,12 @@ static int load(struct core *c, const struct store_webhook *row, struct webhook 
 	if (r >= 0)
 		r = view_to_str(row->secret, w->secret, sizeof(w->secret));
 	if (r >= 0)
-		r = map_put(&c->webhooks.by_id, &w->by_id, view_of(w->id));
+		r = map_put(&c->webhooks->by_id, &w->by_id, view_of(w->id));
 	if (r < 0) {
 		free(w);
 		return r;
 	}
-	list_append(&c->webhooks.all, &w->order);
+	list_append(&c->webhooks->all, &w->order);
 	*ret = w;
 	return 0;
 }
@@ -161,7 +162,7 @@ static void release(struct webhook *w)
 		list_del(it);
 		free(CONTAINER(it, struct delivery, link));
 	}
-	map_del(&w->core->webhooks.by_id, &w->by_id);
+	map_del(&w->core->webhooks->by_id, &w->by_id);
 	list_del(&w->order);
 	explicit_bzero(w->secret, sizeof(w->secret));
 	free(w);
@@ -328,7 +329,7 @@ int webhooks_each(struct core *c, const struct actor *a, void (*each)(void *arg,
 {
 	if (auth_permit(a, ACT_WEBHOOKS, NULL, e) < 0)
 		return -1;
-	LIST_EACH (it, &c->webhooks.all) {
+	LIST_EACH (it, &c->webhooks->all) {
 		const struct webhook *w = CONTAINER(it, struct webhook, order);
 		if (a->role == STORE_ROLE_ADMIN || w->tenant == a->tenant)
 			each(arg, w);
@@ -361,16 +362,16 @@ void webhooks_log(const struct webhook *w, void (*each)(void *arg, const struct 
 
 int webhooks_init(struct core *c)
 {
-	map_init(&c->webhooks.by_id);
-	list_init(&c->webhooks.all);
+	map_init(&c->webhooks->by_id);
+	list_init(&c->webhooks->all);
 	return 0;
 }
 
 void webhooks_done(struct core *c)
 {
-	if (!c->webhooks.all.next)
+	if (!c->webhooks->all.next)
 		return;
-	LIST_EACH (it, &c->webhooks.all)
+	LIST_EACH (it, &c->webhooks->all)
 		release(CONTAINER(it, struct webhook, order));
-	map_done(&c->webhooks.by_id);
+	map_done(&c->webhooks->by_id);
 }

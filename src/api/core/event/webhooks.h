@@ -15,6 +15,7 @@
 #define WEBHOOKS_RETRIES 1000 /* that may wait; the oldest is given up for a new one */
 
 struct webhooks {
+	struct core *core;
 	struct map by_id;
 	struct list all;
 	struct events_watch watch;

@@ -3,8 +3,9 @@
  */
 #pragma once
 
-#include "core_state.h"
+#include "core_base.h"
 #include "webhooks.h"
+#include "webhooks_impl.h"
 
 struct delivery {
 	struct list link; /* of webhook.retries */

@@ -9,6 +9,7 @@
 
 #include "clock.h"
 #include "fd.h"
+#include "keeper.h"
 #include "log.h"
 #include "sha256.h"
 #include "text.h"
@@ -249,7 +250,7 @@ static int post(struct delivery *d, const struct event *v)
 					      .body = buf_view(&body) };
 		d->began_ms = clock_mono_ms();
 		d->call.ops = &post_ops;
-		r = mux_call(&w->core->webhooks.mux, &d->call, WIRE_TYPE_HOOK_POST, POST_MS, POST_MS,
+		r = mux_call(&w->core->webhooks->mux, &d->call, WIRE_TYPE_HOOK_POST, POST_MS, POST_MS,
 			     &wire_hook_post_msg, &msg);
 	}
 	buf_done(&body);
@@ -322,7 +323,7 @@ void webhooks_send(struct webhook *w)
 
 	if (c->stopping)
 		return;
-	if (!c->webhooks.open) {
+	if (!c->webhooks->open) {
 		open_hook(c);
 		return;
 	}
@@ -343,55 +344,55 @@ void webhooks_send_stop(struct webhook *w)
 
 static void send_all(struct core *c)
 {
-	LIST_EACH (it, &c->webhooks.all)
+	LIST_EACH (it, &c->webhooks->all)
 		webhooks_send(CONTAINER(it, struct webhook, order));
 }
 
 static void on_again(struct loop_timer *t)
 {
-	send_all(CONTAINER(t, struct core, webhooks.again));
+	send_all(CONTAINER(t, struct webhooks, again)->core);
 }
 
 static void on_closed(struct mux *m, const struct err *why)
 {
-	struct core *c = CONTAINER(m, struct core, webhooks.mux);
+	struct core *c = CONTAINER(m, struct webhooks, mux)->core;
 	struct err e = { 0 };
 
 	log_warn("paddock-hook is gone: %s", why->msg);
 	err_set(&e, ERR_UNAVAILABLE, "paddock-hook is gone");
-	c->webhooks.open = false;
+	c->webhooks->open = false;
 	mux_stop(m, &e);
-	loop_timer_start(c->loop, &c->webhooks.again, REOPEN_MS, on_again);
+	loop_timer_start(c->loop, &c->webhooks->again, REOPEN_MS, on_again);
 }
 
 static const struct mux_ops hook_ops = { .on_closed = on_closed };
 
 static int on_opened(struct call *call, const struct frame *f, int fd)
 {
-	struct core *c = CONTAINER(call, struct core, webhooks.opening);
+	struct core *c = CONTAINER(call, struct webhooks, opening)->core;
 
 	if (!(f->flags & FRAME_LAST) || fd < 0) {
 		fd_close(fd);
 		return -EBADMSG;
 	}
-	int r = mux_start(&c->webhooks.mux, c->loop, fd, false, &hook_ops);
+	int r = mux_start(&c->webhooks->mux, c->loop, fd, false, &hook_ops);
 	if (r < 0) {
 		log_error("paddock-hook cannot be reached: %d", r);
 		return 0;
 	}
-	c->webhooks.open = true;
+	c->webhooks->open = true;
 	send_all(c);
 	return 0;
 }
 
 static void on_open_fail(struct call *call, const struct err *e)
 {
-	struct core *c = CONTAINER(call, struct core, webhooks.opening);
+	struct core *c = CONTAINER(call, struct webhooks, opening)->core;
 
 	if (c->stopping)
 		return;
 	log_warn("paddock-hook cannot be started: %s", e->msg);
-	loop_timer_start(c->loop, &c->webhooks.again, 10 * REOPEN_MS, on_again);
+	loop_timer_start(c->loop, &c->webhooks->again, 10 * REOPEN_MS, on_again);
 }
 
 static const struct call_ops open_ops = { .on_reply = on_opened, .on_fail = on_open_fail };
@@ -400,22 +401,22 @@ static void open_hook(struct core *c)
 {
 	struct wire_hook_open msg = { 0 };
 
-	if (mux_is_open(&c->webhooks.opening) || loop_timer_active(&c->webhooks.again))
+	if (mux_is_open(&c->webhooks->opening) || loop_timer_active(&c->webhooks->again))
 		return;
-	c->webhooks.opening.ops = &open_ops;
-	if (keeper_call(c, &c->webhooks.opening, WIRE_TYPE_HOOK_OPEN, KEEPER_MS, &wire_hook_open_msg, &msg) <
+	c->webhooks->opening.ops = &open_ops;
+	if (keeper_call(c, &c->webhooks->opening, WIRE_TYPE_HOOK_OPEN, KEEPER_MS, &wire_hook_open_msg, &msg) <
 	    0)
-		loop_timer_start(c->loop, &c->webhooks.again, REOPEN_MS, on_again);
+		loop_timer_start(c->loop, &c->webhooks->again, REOPEN_MS, on_again);
 }
 
 static void on_more(struct events_watch *watch)
 {
-	send_all(CONTAINER(watch, struct core, webhooks.watch));
+	send_all(CONTAINER(watch, struct webhooks, watch)->core);
 }
 
 void webhooks_start(struct core *c)
 {
-	events_watch(c, &c->webhooks.watch, on_more);
+	events_watch(c, &c->webhooks->watch, on_more);
 	send_all(c);
 }
 
@@ -424,10 +425,10 @@ void webhooks_stop(struct core *c)
 	struct err e = { 0 };
 
 	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
-	events_unwatch(&c->webhooks.watch);
-	loop_timer_stop(&c->webhooks.again);
-	mux_cancel(&c->webhooks.opening);
-	LIST_EACH (it, &c->webhooks.all)
+	events_unwatch(&c->webhooks->watch);
+	loop_timer_stop(&c->webhooks->again);
+	mux_cancel(&c->webhooks->opening);
+	LIST_EACH (it, &c->webhooks->all)
 		webhooks_send_stop(CONTAINER(it, struct webhook, order));
-	mux_stop(&c->webhooks.mux, &e);
+	mux_stop(&c->webhooks->mux, &e);
 }

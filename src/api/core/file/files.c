@@ -7,7 +7,7 @@
 #include <limits.h>
 
 #include "boxes.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "files_info.h"
 #include "spec_make.h"
 #include "who.h"

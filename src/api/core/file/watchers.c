@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "boxes.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "rnd.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -79,7 +79,7 @@ static const struct file_ops watch_ops = { .on_started = on_started, .on_data = 
 static unsigned count(struct core *c, const char *box)
 {
 	unsigned n = 0;
-	LIST_EACH (it, &c->watchers)
+	LIST_EACH (it, &c->watchers->all)
 		n += strcmp(CONTAINER(it, struct watcher, link)->box, box) == 0;
 	return n;
 }
@@ -109,7 +109,7 @@ struct watcher *watchers_add(struct core *c, const struct actor *a, const struct
 	w->events = BUF_INIT(BYTES_MAX);
 	rnd_name(w->id, WATCHERS_ID);
 	memcpy(w->box, b->id, sizeof(w->box));
-	list_append(&c->watchers, &w->link);
+	list_append(&c->watchers->all, &w->link);
 	if (files_watch(c, a, p, recursive, &w->op, e) >= 0)
 		return w;
 	free_watcher(w);
@@ -132,7 +132,7 @@ static struct watcher *find(struct core *c, const struct actor *a, struct view b
 	struct box *b = boxes_find(c, a, ACT_FILE_READ, box, e);
 	if (!b)
 		return NULL;
-	LIST_EACH (it, &c->watchers) {
+	LIST_EACH (it, &c->watchers->all) {
 		struct watcher *w = CONTAINER(it, struct watcher, link);
 		if (w->started && view_is(id, w->id) && strcmp(w->box, b->id) == 0)
 			return w;
@@ -176,6 +176,6 @@ int watchers_remove(struct core *c, const struct actor *a, struct view box, stru
 
 void watchers_done(struct core *c)
 {
-	LIST_EACH (it, &c->watchers)
+	LIST_EACH (it, &c->watchers->all)
 		free_watcher(CONTAINER(it, struct watcher, link));
 }

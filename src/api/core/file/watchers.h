@@ -9,4 +9,8 @@
 
 struct tenant;
 
+struct watchers {
+	struct list all;
+};
+
 void watchers_done(struct core *c);

@@ -5,7 +5,7 @@
 
 #include <errno.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "spec_make.h"
 #include "poison.h"
 

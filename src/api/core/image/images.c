@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "fd.h"
 #include "log.h"
 #include "snapshots.h"
@@ -41,9 +41,9 @@ static bool is_image_name(struct view v)
 
 const struct image *images_find(const struct core *c, struct view name)
 {
-	for (size_t i = 0; i < c->images.n; i++)
-		if (has_name(&c->images.items[i], name))
-			return &c->images.items[i];
+	for (size_t i = 0; i < c->images->n; i++)
+		if (has_name(&c->images->items[i], name))
+			return &c->images->items[i];
 	return NULL;
 }
 
@@ -64,17 +64,17 @@ int images_each(struct core *c, const struct actor *a, void (*each)(void *arg, c
 {
 	if (auth_permit(a, ACT_IMAGE_LIST, NULL, e) < 0)
 		return -1;
-	for (size_t i = 0; i < c->images.n; i++)
-		each(arg, &c->images.items[i]);
+	for (size_t i = 0; i < c->images->n; i++)
+		each(arg, &c->images->items[i]);
 	return 0;
 }
 
 void images_done(struct core *c)
 {
-	arena_done(&c->images.arena);
-	arena_done(&c->images.said);
-	c->images.items = NULL;
-	c->images.n = 0;
+	arena_done(&c->images->arena);
+	arena_done(&c->images->said);
+	c->images->items = NULL;
+	c->images->n = 0;
 }
 
 /* ---- from the keeper ---- */
@@ -108,7 +108,7 @@ static void take_record(struct core *c, struct images *all, struct view record, 
 	struct err e = { 0 };
 
 	i->surveyed = true;
-	if (config_sets_merge(&all->said, &c->policies.sets, record, NULL, "image", &i->sets, &e) < 0)
+	if (config_sets_merge(&all->said, &c->policies->sets, record, NULL, "image", &i->sets, &e) < 0)
 		log_warn("image %.*s: its sets of hosts are the machine's: %s", VIEW_ARG(i->digest), e.msg);
 }
 
@@ -165,7 +165,7 @@ static int replace_list(struct core *c, const struct wire_image_list_reply *repl
 		copy_record(c, &fresh, &reply->images.items[i], &fresh.items[i]);
 	}
 	images_done(c);
-	c->images = fresh;
+	*c->images = fresh;
 	return 0;
 }
 
@@ -193,7 +193,7 @@ static int on_surveyed(struct call *c, const struct frame *f, int fd)
 
 	fd_close(fd);
 	if (r >= 0 && i && !i->surveyed)
-		take_record(j->core, &j->core->images, reply.record, i);
+		take_record(j->core, j->core->images, reply.record, i);
 	arena_done(&a);
 	if (r < 0)
 		return r;
@@ -217,8 +217,8 @@ static void survey_next(struct image_job *j)
 {
 	struct core *c = j->core;
 
-	while (!c->stopping && j->next < c->images.n) {
-		const struct image *i = &c->images.items[j->next++];
+	while (!c->stopping && j->next < c->images->n) {
+		const struct image *i = &c->images->items[j->next++];
 		struct wire_survey msg = { .image = i->digest };
 
 		if (i->surveyed || view_to_str(i->digest, j->surveyed, sizeof(j->surveyed)) < 0)
@@ -349,7 +349,7 @@ static int check_unused(const struct core *c, const struct image *i, struct view
 		return err_set(e, ERR_STATE, "the image of this machine cannot be removed");
 	if (i->n_names > 1 && !view_eq(i->digest, name))
 		return 0; /* it only loses a name */
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		const struct box *b = BOX_OF(it, order);
 		if (view_eq(b->spec.digest, i->digest))
 			return err_set(e, ERR_STATE, "the image is in use by sandboxes");

@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "boxes.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "image_config.h"
 #include "images.h"
 #include "import_script.h"

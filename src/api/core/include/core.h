@@ -9,8 +9,7 @@
  */
 #pragma once
 
-#include "config.h"
-#include "loop.h"
+#include "common.h"
 #include "who.h"
 
 struct core;
@@ -37,53 +36,16 @@ void core_retire(struct core *c, void (*done)(void *arg), void *arg);
 void core_stop(struct core *c);
 void core_free(struct core *c);
 
-struct core_stats {
-	uint64_t boxes[6]; /* by enum box_status */
-	uint64_t creates, create_failures, execs, exec_failures, file_calls;
-	uint64_t keeper_calls;
-	uint64_t ai_calls, ai_refused, ai_input, ai_output,
-		ai_nano;                        /* usage.c; ai_nano: billionths of a dollar */
-	uint64_t egress_allowed, egress_denied; /* verdicts of the gate */
-	uint64_t create_us_sum;
-	uint64_t create_buckets[12]; /* cumulative counts, see core_create_bounds_us */
-};
 extern const uint32_t core_create_bounds_us[12];
 void core_stats(const struct core *c, struct core_stats *ret);
-struct store_stats core_store_stats(const struct core *c);
 
 /* Tells the keeper that requests are accepted. */
 int core_say_ready(struct core *c) _must_check_;
 /* Connections of programs in boxes to the AI gateway, which the gate passes on. The fd is the callee's. */
 struct box;
 void core_on_caller(struct core *c, void (*on_caller)(void *arg, const struct box *b, int fd), void *arg);
-const struct config *core_config(const struct core *c);
 /* NULL when ready, else why not. */
 const char *core_not_ready(const struct core *c);
-
-/* What the keeper said about this machine's walls when it was last asked. */
-struct core_posture_part {
-	struct view name, detail;
-	bool ok, required;
-};
-/* One kind of walls. */
-struct backend {
-	struct view name;
-	struct core_posture_part *parts;
-	size_t n;
-	struct view *can; /* names such as "pause": src/box/walls.h */
-	size_t n_can;
-	bool ok; /* every required part is */
-};
-struct core_posture {
-	struct arena arena;
-	struct backend *backends; /* the first is the default */
-	size_t n;
-	bool known;
-};
-const struct core_posture *core_posture(const struct core *c);
-/* NULL and ERR_INVALID with the names that there are; an empty name is the default. */
-const struct backend *core_backend(const struct core *c, struct view name, struct err *e);
-bool core_backend_can(const struct backend *b, const char *what);
 
 /*
  * ---- trend.c ----

@@ -6,9 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
+#include "keys.h"
 #include "ledger.h"
 #include "log.h"
+#include "who.h"
 #include "poison.h"
 
 struct place {
@@ -36,7 +38,7 @@ struct entry {
 
 static struct place *place_of(const struct core *c, struct view box)
 {
-	struct map_node *n = map_get(&c->ailog.boxes, box);
+	struct map_node *n = map_get(&c->ailog->boxes, box);
 	return n ? CONTAINER(n, struct place, node) : NULL;
 }
 
@@ -51,7 +53,7 @@ static struct place *place_make(struct core *c, struct view box)
 		return NULL;
 	list_init(&p->calls);
 	if (view_to_str(box, p->box, sizeof(p->box)) < 0 ||
-	    map_put(&c->ailog.boxes, &p->node, view_of(p->box)) < 0) {
+	    map_put(&c->ailog->boxes, &p->node, view_of(p->box)) < 0) {
 		free(p);
 		return NULL;
 	}
@@ -72,7 +74,7 @@ static void drop_text(struct core *c, struct entry *t)
 		return;
 	count(c, t, LEDGER_AI_TEXT, -(int64_t)t->of->n);
 	list_del(&t->of->link);
-	c->ailog.n_text -= t->of->n;
+	c->ailog->n_text -= t->of->n;
 	free(TAKE_PTR(t->of));
 	t->l.bodies = (struct store_ai_bodies){ 0 };
 }
@@ -84,11 +86,11 @@ static void drop(struct core *c, struct entry *t)
 
 	list_del(&t->all);
 	list_del(&t->mine);
-	c->ailog.n--;
+	c->ailog->n--;
 	count(c, t, LEDGER_AI_CALLS, -1);
 	free(t);
 	if (--p->n == 0) {
-		map_del(&c->ailog.boxes, &p->node);
+		map_del(&c->ailog->boxes, &p->node);
 		free(p);
 	}
 }
@@ -109,10 +111,10 @@ static struct entry *find_text(const struct core *c)
 {
 	const struct tenant *most = ledger_largest(c, LEDGER_AI_TEXT);
 
-	LIST_EACH (it, &c->ailog.texts)
+	LIST_EACH (it, &c->ailog->texts)
 		if (is_of(CONTAINER(it, struct text, link)->entry, most))
 			return CONTAINER(it, struct text, link)->entry;
-	return CONTAINER(c->ailog.texts.next, struct text, link)->entry;
+	return CONTAINER(c->ailog->texts.next, struct text, link)->entry;
 }
 
 /* The oldest call of the tenant that has the most. */
@@ -120,10 +122,10 @@ static struct entry *find_call(const struct core *c)
 {
 	const struct tenant *most = ledger_largest(c, LEDGER_AI_CALLS);
 
-	LIST_EACH (it, &c->ailog.all)
+	LIST_EACH (it, &c->ailog->all)
 		if (is_of(CONTAINER(it, struct entry, all), most))
 			return CONTAINER(it, struct entry, all);
-	return CONTAINER(c->ailog.all.next, struct entry, all);
+	return CONTAINER(c->ailog->all.next, struct entry, all);
 }
 
 /* Instead of what it points to. Without memory there is none. */
@@ -146,10 +148,10 @@ static void take_text(struct core *c, struct entry *t)
 	x->entry = t;
 	x->n = n;
 	t->of = x;
-	list_append(&c->ailog.texts, &x->link);
-	c->ailog.n_text += n;
+	list_append(&c->ailog->texts, &x->link);
+	c->ailog->n_text += n;
 	count(c, t, LEDGER_AI_TEXT, (int64_t)n);
-	while (c->ailog.n_text > AILOG_TEXT) {
+	while (c->ailog->n_text > AILOG_TEXT) {
 		struct entry *oldest = find_text(c);
 		store_ai_bodies_delete(c->store, oldest->l.id, core_store_done, c);
 		drop_text(c, oldest);
@@ -201,13 +203,13 @@ int ailog_load(struct core *c, const struct store_ai_log *row)
 		return -ENOMEM;
 	}
 	put_in_order(p, t);
-	list_append(&c->ailog.all, &t->all);
-	c->ailog.n++;
+	list_append(&c->ailog->all, &t->all);
+	c->ailog->n++;
 	count(c, t, LEDGER_AI_CALLS, 1);
 	take_text(c, t);
 	if (p->n > AILOG_BOX)
 		forget(c, CONTAINER(p->calls.next, struct entry, mine));
-	if (c->ailog.n > AILOG_ALL)
+	if (c->ailog->n > AILOG_ALL)
 		forget(c, find_call(c));
 	return 0;
 }
@@ -253,14 +255,14 @@ void ailog_forget_box(struct core *c, struct view box)
 
 void ailog_init(struct core *c)
 {
-	list_init(&c->ailog.texts);
-	map_init(&c->ailog.boxes);
-	list_init(&c->ailog.all);
+	list_init(&c->ailog->texts);
+	map_init(&c->ailog->boxes);
+	list_init(&c->ailog->all);
 }
 
 void ailog_done(struct core *c)
 {
-	while (!list_empty(&c->ailog.all))
-		drop(c, CONTAINER(c->ailog.all.next, struct entry, all));
-	map_done(&c->ailog.boxes);
+	while (!list_empty(&c->ailog->all))
+		drop(c, CONTAINER(c->ailog->all.next, struct entry, all));
+	map_done(&c->ailog->boxes);
 }

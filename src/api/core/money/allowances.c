@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "box.h"
+#include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
+#include "keys.h"
 #include "log.h"
 #include "prices.h"
 #include "who.h"
@@ -82,7 +85,7 @@ static bool says_nothing(struct view text)
 
 static const struct tenant_allowance *of_tenant(const struct core *c, const struct tenant *t)
 {
-	struct map_node *n = map_get(&c->allowances.by_tenant, view_of(t->id));
+	struct map_node *n = map_get(&c->allowances->by_tenant, view_of(t->id));
 	return n ? CONTAINER(n, struct tenant_allowance, by_tenant) : NULL;
 }
 
@@ -99,12 +102,12 @@ const struct allowance *allowances_said(const struct box *b)
 
 void allowances_of_tenant(const struct core *c, const struct tenant *t, struct allowance_force *ret)
 {
-	allowance_in_force("tenant", allowances_said_tenant(c, t), c->allowances.tenant, NULL, 0, ret);
+	allowance_in_force("tenant", allowances_said_tenant(c, t), c->allowances->tenant, NULL, 0, ret);
 }
 
 #define CEILINGS(c, of)                                                                                      \
 	{                                                                                                    \
-		{ "configuration", (c)->allowances.max },                                                    \
+		{ "configuration", (c)->allowances->max },                                                   \
 		{                                                                                            \
 			"tenant", (of)->parts                                                                \
 		}                                                                                            \
@@ -116,7 +119,7 @@ void allowances_of(const struct box *b, struct allowance_force *ret)
 
 	allowances_of_tenant(b->in->core, b->tenant, &tenant);
 	const struct allowance_ceiling ceilings[] = CEILINGS(b->in->core, &tenant);
-	allowance_in_force("sandbox", allowances_said(b), b->in->core->allowances.box, ceilings,
+	allowance_in_force("sandbox", allowances_said(b), b->in->core->allowances->box, ceilings,
 			   ELEMS(ceilings), ret);
 }
 
@@ -262,11 +265,11 @@ struct job *allowances_rotate(struct core *c, const struct actor *a, struct view
 /* `d` is taken, NULL: nothing is said. */
 static int set_tenant(struct core *c, const struct tenant *t, struct allowance_doc *d)
 {
-	struct map_node *n = map_get(&c->allowances.by_tenant, view_of(t->id));
+	struct map_node *n = map_get(&c->allowances->by_tenant, view_of(t->id));
 	struct tenant_allowance *ta =
 		n ? CONTAINER(n, struct tenant_allowance, by_tenant) : calloc(1, sizeof(*ta));
 
-	if (!ta || (!n && map_put(&c->allowances.by_tenant, &ta->by_tenant, view_of(t->id)) < 0)) {
+	if (!ta || (!n && map_put(&c->allowances->by_tenant, &ta->by_tenant, view_of(t->id)) < 0)) {
 		free(ta);
 		doc_free(d);
 		return -ENOMEM;
@@ -328,11 +331,11 @@ static void read_config(const struct config_ai_limits *l, uint64_t ret[ALLOWANCE
 
 void allowances_init(struct core *c)
 {
-	map_init(&c->allowances.by_tenant);
-	read_config(&c->config->ai.box, c->allowances.box);
-	read_config(&c->config->ai.tenant, c->allowances.tenant);
-	read_config(&c->config->ai.max, c->allowances.max);
-	c->allowances.max[ALLOWANCE_BODIES] =
+	map_init(&c->allowances->by_tenant);
+	read_config(&c->config->ai.box, c->allowances->box);
+	read_config(&c->config->ai.tenant, c->allowances->tenant);
+	read_config(&c->config->ai.max, c->allowances->max);
+	c->allowances->max[ALLOWANCE_BODIES] =
 		c->config->ai.max.log_bodies ? ALLOWANCE_BODIES_UNSAID : ALLOWANCE_BODIES_NOT;
 }
 
@@ -348,11 +351,11 @@ int allowances_load(struct core *c, const struct store_ai_limits *row)
 
 void allowances_done(struct core *c)
 {
-	for (struct map_node *n; (n = map_first(&c->allowances.by_tenant));) {
+	for (struct map_node *n; (n = map_first(&c->allowances->by_tenant));) {
 		struct tenant_allowance *ta = CONTAINER(n, struct tenant_allowance, by_tenant);
-		map_del(&c->allowances.by_tenant, n);
+		map_del(&c->allowances->by_tenant, n);
 		doc_free(ta->doc);
 		free(ta);
 	}
-	map_done(&c->allowances.by_tenant);
+	map_done(&c->allowances->by_tenant);
 }

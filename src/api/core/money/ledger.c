@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "disk.h"
+#include "snapshots.h"
 #include "template.h"
-#include "webhooks_impl.h"
 #include "templates_kept.h"
+#include "webhooks_impl.h"
+#include "workspaces.h"
 #include "poison.h"
 
 #define MB(bytes) (((bytes) + (1u << 20) - 1) >> 20)
@@ -37,14 +39,14 @@ const struct ledger_kind ledger_kinds[LEDGER_ITEMS] = {
 
 struct account *ledger_account(struct core *c, const struct tenant *t)
 {
-	struct map_node *n = map_get(&c->quotas.by_tenant, view_of(t->id));
+	struct map_node *n = map_get(&c->quotas->by_tenant, view_of(t->id));
 	if (n)
 		return CONTAINER(n, struct account, by_tenant);
 	struct account *a = calloc(1, sizeof(*a));
 	if (!a)
 		return NULL;
 	a->tenant = t;
-	if (map_put(&c->quotas.by_tenant, &a->by_tenant, view_of(t->id)) < 0) {
+	if (map_put(&c->quotas->by_tenant, &a->by_tenant, view_of(t->id)) < 0) {
 		free(a);
 		return NULL;
 	}
@@ -57,7 +59,7 @@ static uint64_t of_workspaces(const struct core *c, const struct tenant *t, bool
 {
 	uint64_t n = 0;
 
-	LIST_EACH (it, &c->workspaces) {
+	LIST_EACH (it, &c->workspaces->all) {
 		const struct workspace *w = CONTAINER(it, struct workspace, order);
 		if (w->tenant == t)
 			n += disk ? w->disk_mb : 1;
@@ -69,7 +71,7 @@ static uint64_t of_snapshots(const struct core *c, const struct tenant *t, bool 
 {
 	uint64_t n = 0;
 
-	LIST_EACH (it, &c->snapshots) {
+	LIST_EACH (it, &c->snapshots->all) {
 		const struct snapshot *s = CONTAINER(it, struct snapshot, order);
 		if (s->tenant == t)
 			n += disk ? MB(s->bytes) : 1;
@@ -81,7 +83,7 @@ static uint64_t of_templates(const struct core *c, const struct tenant *t)
 {
 	uint64_t n = 0;
 
-	LIST_EACH (it, &c->templates)
+	LIST_EACH (it, &c->templates->all)
 		n += CONTAINER(it, struct template, order)->tenant == t;
 	return n;
 }
@@ -90,7 +92,7 @@ static uint64_t of_webhooks(const struct core *c, const struct tenant *t)
 {
 	uint64_t n = 0;
 
-	LIST_EACH (it, &c->webhooks.all)
+	LIST_EACH (it, &c->webhooks->all)
 		n += CONTAINER(it, struct webhook, order)->tenant == t;
 	return n;
 }
@@ -211,7 +213,8 @@ const struct tenant *ledger_largest(const struct core *c, enum ledger_item i)
 {
 	const struct account *most = NULL;
 
-	for (struct map_node *n = map_first(&c->quotas.by_tenant); n; n = map_next(&c->quotas.by_tenant, n)) {
+	for (struct map_node *n = map_first(&c->quotas->by_tenant); n;
+	     n = map_next(&c->quotas->by_tenant, n)) {
 		const struct account *a = CONTAINER(n, struct account, by_tenant);
 		if (!most || a->counted.n[i] > most->counted.n[i])
 			most = a;

@@ -7,9 +7,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core_state.h"
+#include "box.h"
+#include "boxes.h"
+#include "core_base.h"
+#include "keys.h"
 #include "ledger.h"
 #include "log.h"
+#include "pool.h"
 #include "who.h"
 #include "poison.h"
 
@@ -49,7 +53,7 @@ static void count(struct core *c, const struct quota_mark *m,
 	if (a)
 		change(&a->counted, &m->use);
 	if (m->runs)
-		change(&c->quotas.host, &m->host);
+		change(&c->quotas->host, &m->host);
 }
 
 /* A hidden box is its tenant's as a helper, not as a sandbox; for the machine it is as any other. */
@@ -83,19 +87,19 @@ void quotas_account(struct box *b)
 	struct quota_mark was = b->in->quota, *m = &b->in->quota;
 
 	count(c, &was, subtract);
-	c->quotas.host_kb -= counted_kb(&was);
+	c->quotas->host_kb -= counted_kb(&was);
 	*m = (struct quota_mark){ .runs = occupies(b),
 				  .tenant = b->in->indexed && !b->in->pooled && !b->in->for_pool ? b->tenant
 												 : NULL };
 	m->measured_kb = m->runs ? was.measured_kb : 0;
 	weigh(b, m);
 	count(c, m, add);
-	c->quotas.host_kb += counted_kb(m);
+	c->quotas->host_kb += counted_kb(m);
 }
 
 void quotas_measured(struct box *b, uint64_t memory_bytes)
 {
-	struct quotas *q = &b->in->core->quotas;
+	struct quotas *q = b->in->core->quotas;
 
 	if (!b->in->quota.runs)
 		return;
@@ -108,7 +112,7 @@ void quotas_measured(struct box *b, uint64_t memory_bytes)
 
 static int admit_host(const struct core *c, const struct quota_use *more, struct err *e)
 {
-	const struct quotas *q = &c->quotas;
+	const struct quotas *q = c->quotas;
 	const struct config_budget *most = &c->config->max.budget;
 	uint64_t kernel = (q->host.n[LEDGER_BOXES] + 1) * QUOTAS_KERNEL_MB;
 
@@ -138,7 +142,7 @@ static void refill(struct core *c, struct account *a)
 
 unsigned quotas_boxes(const struct core *c)
 {
-	return c->n_boxes - c->pool.total + c->n_hidden - (c->pool.making != NULL);
+	return c->boxes->n - c->pool->total + c->boxes->n_hidden - (c->pool->making != NULL);
 }
 
 static int admit_place(const struct core *c, struct err *e)
@@ -188,7 +192,7 @@ int quotas_admit_pool(struct core *c, const struct box_limits *l, struct err *e)
 {
 	struct quota_use more = { { [LEDGER_CPU] = l->cpu_milli, [LEDGER_MEMORY] = l->memory_mb } };
 
-	if (c->n_boxes + c->n_hidden >= c->config->max.boxes)
+	if (c->boxes->n + c->boxes->n_hidden >= c->config->max.boxes)
 		return err_set(e, ERR_QUOTA, "there is no place left for a sandbox of the pool");
 	return admit_host(c, &more, e);
 }
@@ -281,11 +285,12 @@ int quotas_each_tenant(struct core *c, const struct actor *a,
 {
 	if (auth_permit(a, ACT_TENANTS, NULL, e) < 0)
 		return -1;
-	const struct tenant **all = calloc(c->tenants_by_id.n + 1, sizeof(*all));
+	const struct tenant **all = calloc(c->who->tenants_by_id.n + 1, sizeof(*all));
 	size_t n = 0;
 	if (!all)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "tenants");
-	for (struct map_node *it = map_first(&c->tenants_by_id); it; it = map_next(&c->tenants_by_id, it))
+	for (struct map_node *it = map_first(&c->who->tenants_by_id); it;
+	     it = map_next(&c->who->tenants_by_id, it))
 		all[n++] = CONTAINER(it, struct tenant, by_id);
 	qsort(all, n, sizeof(*all), by_age);
 	for (size_t i = 0; i < n; i++) {
@@ -396,8 +401,8 @@ void quotas_init(struct core *c)
 {
 	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 
-	map_init(&c->quotas.by_tenant);
-	c->quotas.machine_mb = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size >> 20 : 0;
+	map_init(&c->quotas->by_tenant);
+	c->quotas->machine_mb = pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size >> 20 : 0;
 }
 
 int quotas_load(struct core *c, const struct store_quota *row)
@@ -417,9 +422,9 @@ int quotas_load(struct core *c, const struct store_quota *row)
 
 void quotas_done(struct core *c)
 {
-	for (struct map_node *n; (n = map_first(&c->quotas.by_tenant));) {
-		map_del(&c->quotas.by_tenant, n);
+	for (struct map_node *n; (n = map_first(&c->quotas->by_tenant));) {
+		map_del(&c->quotas->by_tenant, n);
 		free(CONTAINER(n, struct account, by_tenant));
 	}
-	map_done(&c->quotas.by_tenant);
+	map_done(&c->quotas->by_tenant);
 }

@@ -8,8 +8,13 @@
 #include <stdlib.h>
 
 #include "agent.h"
+#include "ailog.h"
+#include "box.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
+#include "event.h"
+#include "events.h"
+#include "keys.h"
 #include "who.h"
 #include "poison.h"
 
@@ -24,23 +29,23 @@ struct account {
 
 void usage_init(struct core *c)
 {
-	map_init(&c->usage.accounts);
-	map_init(&c->usage.rows);
-	list_init(&c->usage.order);
+	map_init(&c->usage->accounts);
+	map_init(&c->usage->rows);
+	list_init(&c->usage->order);
 }
 
 void usage_done(struct core *c)
 {
-	for (struct map_node *n; (n = map_first(&c->usage.accounts));) {
-		map_del(&c->usage.accounts, n);
+	for (struct map_node *n; (n = map_first(&c->usage->accounts));) {
+		map_del(&c->usage->accounts, n);
 		free(CONTAINER(n, struct account, node));
 	}
-	for (struct map_node *n; (n = map_first(&c->usage.rows));) {
-		map_del(&c->usage.rows, n);
+	for (struct map_node *n; (n = map_first(&c->usage->rows));) {
+		map_del(&c->usage->rows, n);
 		free(CONTAINER(n, struct usage_row, node));
 	}
-	map_done(&c->usage.accounts);
-	map_done(&c->usage.rows);
+	map_done(&c->usage->accounts);
+	map_done(&c->usage->rows);
 }
 
 static struct account *open_account(struct core *c, char kind, struct view id)
@@ -48,14 +53,14 @@ static struct account *open_account(struct core *c, char kind, struct view id)
 	char key[64];
 
 	snprintf(key, sizeof(key), "%c:%.*s", kind, VIEW_ARG(view_head(id, sizeof(key) - 3)));
-	struct map_node *n = map_get(&c->usage.accounts, view_of(key));
+	struct map_node *n = map_get(&c->usage->accounts, view_of(key));
 	if (n)
 		return CONTAINER(n, struct account, node);
 	struct account *a = calloc(1, sizeof(*a));
 	if (!a)
 		return NULL;
 	memcpy(a->key, key, sizeof(key));
-	if (map_put(&c->usage.accounts, &a->node, view_of(a->key)) < 0) {
+	if (map_put(&c->usage->accounts, &a->node, view_of(a->key)) < 0) {
 		free(a);
 		return NULL;
 	}
@@ -78,7 +83,7 @@ static struct usage_row *row_of(struct core *c, const struct store_usage *u)
 	if (n < 0 || (size_t)n >= sizeof(key))
 		return NULL;
 	struct view k = { key, (size_t)n };
-	struct map_node *found = map_get(&c->usage.rows, k);
+	struct map_node *found = map_get(&c->usage->rows, k);
 	if (found)
 		return CONTAINER(found, struct usage_row, node);
 	struct usage_row *r = calloc(1, sizeof(*r) + k.n);
@@ -96,11 +101,11 @@ static struct usage_row *row_of(struct core *c, const struct store_usage *u)
 	r->u.box = (struct view){ text + at, u->box.n };
 	at -= 1 + u->tenant.n;
 	r->u.tenant = (struct view){ text + at, u->tenant.n };
-	if (map_put(&c->usage.rows, &r->node, (struct view){ text, k.n }) < 0) {
+	if (map_put(&c->usage->rows, &r->node, (struct view){ text, k.n }) < 0) {
 		free(r);
 		return NULL;
 	}
-	list_append(&c->usage.order, &r->order);
+	list_append(&c->usage->order, &r->order);
 	return r;
 }
 
@@ -257,7 +262,7 @@ static void note_agents(struct core *c)
 {
 	const int64_t today = budget_day(clock_wall_ms());
 
-	LIST_EACH (it, &c->usage.order) {
+	LIST_EACH (it, &c->usage->order) {
 		struct usage_row *r = CONTAINER(it, struct usage_row, order);
 		if (r->agent[0] || r->u.day < today - 1)
 			continue;
@@ -270,9 +275,9 @@ static void note_agents(struct core *c)
 void usage_start(struct core *c)
 {
 	note_agents(c);
-	c->usage.last_call = (uint64_t)clock_wall_ms() << 10; /* above those of before */
+	c->usage->last_call = (uint64_t)clock_wall_ms() << 10; /* above those of before */
 	store_usage_trim(c->store, budget_day(clock_wall_ms()) - USAGE_DAYS, core_store_done, c);
-	for (struct map_node *n = map_first(&c->usage.accounts); n; n = map_next(&c->usage.accounts, n))
+	for (struct map_node *n = map_first(&c->usage->accounts); n; n = map_next(&c->usage->accounts, n))
 		note_warned(c, CONTAINER(n, struct account, node));
 }
 
@@ -314,7 +319,7 @@ int usage_reserve(struct core *c, const struct usage_wish *w, struct usage_call 
 	struct budget *b = account(c, 'b', view_of(w->box->id)),
 		      *t = account(c, 't', view_of(w->box->tenant->id));
 	struct usage_call k = { .claim = w->claim,
-				.id = c->usage.last_call = clock_stamp(c->usage.last_call),
+				.id = c->usage->last_call = clock_stamp(c->usage->last_call),
 				.began_ms = now,
 				.endpoint = w->endpoint };
 	struct budget_limits of_box = { 0 }, of_tenant = { 0 };
@@ -490,7 +495,7 @@ int usage_each(struct core *c, const struct actor *a, const struct usage_filter 
 {
 	if (auth_permit(a, ACT_BOX_LIST, NULL, e) < 0)
 		return -1;
-	LIST_EACH (it, &c->usage.order) {
+	LIST_EACH (it, &c->usage->order) {
 		const struct store_usage *u = &CONTAINER(it, struct usage_row, order)->u;
 		if (a->role != STORE_ROLE_ADMIN && !view_is(u->tenant, a->tenant->id))
 			continue;

@@ -7,11 +7,14 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
+#include "image.h"
+#include "keys.h"
 #include "log.h"
 #include "mounts.h"
 #include "snapshots.h"
 #include "templates.h"
+#include "vault.h"
 #include "who.h"
 #include "poison.h"
 
@@ -45,7 +48,7 @@ static const struct config_sets *sets_for(const struct core *c, struct view snap
 	const struct template_build *t = templates_of_snapshot(c, snapshot);
 	const struct image *i = images_find(c, image);
 
-	return t && t->sets.sets ? &t->sets : i && i->sets.sets ? &i->sets : &c->policies.sets;
+	return t && t->sets.sets ? &t->sets : i && i->sets.sets ? &i->sets : &c->policies->sets;
 }
 
 const struct config_sets *policies_sets(const struct box *b)
@@ -55,7 +58,7 @@ const struct config_sets *policies_sets(const struct box *b)
 
 const struct config_sets *policies_sets_tenants(const struct core *c)
 {
-	return &c->policies.sets;
+	return &c->policies->sets;
 }
 
 /* Files of a snapshot say nothing by themselves: what was in the box wrote them. Its image does. */
@@ -196,7 +199,7 @@ void policies_forget(struct box *b)
 
 static const struct policy *inherited(const struct box *b, enum policy_source *ret)
 {
-	const struct policies *ps = &b->in->core->policies;
+	const struct policies *ps = b->in->core->policies;
 	struct map_node *n = map_get(&ps->by_tenant, view_of(b->tenant->id));
 	const struct tenant_policy *t = n ? CONTAINER(n, struct tenant_policy, by_tenant) : NULL;
 
@@ -417,14 +420,14 @@ struct job *policies_add(struct core *c, const struct actor *a, struct view ref,
 
 static struct tenant_policy *tenant_policy(struct core *c, const struct tenant *t)
 {
-	struct map_node *n = map_get(&c->policies.by_tenant, view_of(t->id));
+	struct map_node *n = map_get(&c->policies->by_tenant, view_of(t->id));
 	if (n)
 		return CONTAINER(n, struct tenant_policy, by_tenant);
 	struct tenant_policy *tp = calloc(1, sizeof(*tp));
 	if (!tp)
 		return NULL;
 	tp->tenant = t;
-	if (map_put(&c->policies.by_tenant, &tp->by_tenant, view_of(t->id)) < 0) {
+	if (map_put(&c->policies->by_tenant, &tp->by_tenant, view_of(t->id)) < 0) {
 		free(tp);
 		return NULL;
 	}
@@ -435,7 +438,7 @@ int policies_tenant(struct core *c, const struct actor *a, struct view ref, cons
 		    const struct egress_policy **ret_policy, struct err *e)
 {
 	const struct tenant *t = keys_find_tenant(c, a, ref, e);
-	struct map_node *n = t ? map_get(&c->policies.by_tenant, view_of(t->id)) : NULL;
+	struct map_node *n = t ? map_get(&c->policies->by_tenant, view_of(t->id)) : NULL;
 	const struct tenant_policy *tp = n ? CONTAINER(n, struct tenant_policy, by_tenant) : NULL;
 
 	if (!t)
@@ -472,7 +475,7 @@ struct job *policies_tenant_put(struct core *c, const struct actor *a, struct vi
 				const struct egress_policy *said, job_done *done, void *arg, struct err *e)
 {
 	const struct tenant *t = keys_find_tenant(c, a, ref, e);
-	struct policy *p = t && said ? wish(c, a, said, c->policies.sets.sets, e) : NULL;
+	struct policy *p = t && said ? wish(c, a, said, c->policies->sets.sets, e) : NULL;
 	struct buf text = BUF_INIT(EGRESS_TEXT_MAX);
 	bool ok = t && (p ? egress_write(&p->egress, &text) >= 0 : !said);
 	struct tenant_policy *tp = ok ? tenant_policy(c, t) : NULL;
@@ -515,26 +518,27 @@ int policies_load(struct core *c, const struct store_egress *row)
 static int read_refusals(struct core *c, struct err *e)
 {
 	const struct json *list = c->config->egress.refuse;
-	struct policies *ps = &c->policies;
+	struct policies *ps = c->policies;
 	struct egress_policy p = { .otherwise = EGRESS_DENY };
 
 	p.rules = arena_array(&ps->arena, list ? list->n : 0, sizeof(*p.rules));
 	if (!p.rules)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "egress.refuse");
 	for (size_t i = 0; list && i < list->n; i++) {
-		if (egress_target(&ps->arena, list->items[i].text, c->policies.sets.sets, &p.rules[i], e) < 0)
+		if (egress_target(&ps->arena, list->items[i].text, c->policies->sets.sets, &p.rules[i], e) <
+		    0)
 			return -1;
 		p.rules[i].verdict = EGRESS_DENY;
 		p.n_rules++;
 	}
-	return egress_flatten(&ps->arena, &p, c->policies.sets.sets, &ps->refuse, e);
+	return egress_flatten(&ps->arena, &p, c->policies->sets.sets, &ps->refuse, e);
 }
 
 int policies_init(struct core *c, struct err *e)
 {
 	const struct config *cfg = c->config;
 	const struct json *images = cfg->egress.images;
-	struct policies *ps = &c->policies;
+	struct policies *ps = c->policies;
 
 	ps->sets = (struct config_sets){ cfg->egress.sets, cfg->egress.sources };
 	map_init(&ps->by_tenant);
@@ -560,7 +564,7 @@ int policies_init(struct core *c, struct err *e)
 
 void policies_done(struct core *c)
 {
-	struct policies *ps = &c->policies;
+	struct policies *ps = c->policies;
 
 	for (struct map_node *n; (n = map_first(&ps->by_tenant));) {
 		struct tenant_policy *tp = CONTAINER(n, struct tenant_policy, by_tenant);

@@ -62,10 +62,11 @@ struct box_egress {
 	struct policy *own; /* NULL: that of its image, tenant, … */
 	struct policy_log log;
 	uint64_t used;      /* bytes, as the gate said last, of a policy that limits them */
-	struct list unsent; /* of core->policies.unsent */
+	struct list unsent; /* of policies.unsent */
 };
 
 struct policies {
+	struct core *core;
 	struct config_sets sets;     /* of the configuration: what this machine says */
 	struct policy *standard;     /* of the configuration, or NULL */
 	struct policy_image *images; /* of the configuration */
@@ -83,6 +84,9 @@ struct policies {
 	bool away;    /* and somebody was told */
 	bool syncing; /* GateSynced is due when all are sent */
 	struct policy_logs logs;
+	/* NULL: nobody takes connections of programs in boxes to the AI gateway */
+	void (*on_caller)(void *arg, const struct box *b, int fd);
+	void *caller_arg;
 	void (*on_first)(struct core *c); /* until the gate has everything, or is known to be away */
 };
 

@@ -5,11 +5,14 @@
  * A box that tries many destinations must not fill the machine's log, and neither must a thousand
  * boxes. Beyond a number of lines in a second, the others are counted and the count is written.
  */
+#include "box.h"
+#include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "policies.h"
 #include "text.h"
+#include "who.h"
 #include "poison.h"
 
 #define TEXT_MOST 256 /* of each part */
@@ -67,16 +70,16 @@ static void tell(struct box *b)
 
 static void on_tell(struct loop_timer *t)
 {
-	struct core *c = CONTAINER(t, struct core, policies.logs.tell);
+	struct core *c = CONTAINER(t, struct policies, logs.tell)->core;
 
-	LIST_EACH (it, &c->boxes)
+	LIST_EACH (it, &c->boxes->all)
 		tell(BOX_OF(it, order));
 }
 
 void policies_audit(struct box *b, const struct policy_verdict *v)
 {
-	struct policy_audit *own = &b->in->egress.log.audit, *all = &b->in->core->policies.logs.audit;
-	struct loop_timer *timer = &b->in->core->policies.logs.tell;
+	struct policy_audit *own = &b->in->egress.log.audit, *all = &b->in->core->policies->logs.audit;
+	struct loop_timer *timer = &b->in->core->policies->logs.tell;
 	uint64_t now = clock_mono_ms();
 
 	if (may_write(own, now, LINES_BOX) && may_write(all, now, LINES_ALL)) {
@@ -97,7 +100,7 @@ void policies_audit_forget(struct box *b)
 
 void policies_audit_stop(struct core *c)
 {
-	if (loop_timer_active(&c->policies.logs.tell))
-		on_tell(&c->policies.logs.tell);
-	loop_timer_stop(&c->policies.logs.tell);
+	if (loop_timer_active(&c->policies->logs.tell))
+		on_tell(&c->policies->logs.tell);
+	loop_timer_stop(&c->policies->logs.tell);
 }

@@ -9,9 +9,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "box.h"
+#include "boxes.h"
+#include "core_base.h"
 #include "fd.h"
+#include "keeper.h"
 #include "log.h"
+#include "trust.h"
+#include "vault.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -118,7 +124,7 @@ static bool put_flat(struct arena *a, const struct egress_rule *r, const struct 
 static int put_rules(const struct box *b, struct arena *a, const struct egress_policy *p,
 		     struct wire_gate_policy *w)
 {
-	const struct policies *ps = &b->in->core->policies;
+	const struct policies *ps = b->in->core->policies;
 	const struct egress_policy *refuse = &ps->refuse;
 	const struct json *sets = policies_sets(b)->sets;
 	size_t room = refuse->n_rules + EGRESS_FLAT_MAX + 1;
@@ -164,7 +170,7 @@ static void push_end(struct push *p, const struct err *e)
 	free(p);
 	if (!counted)
 		return;
-	c->policies.sending--;
+	c->policies->sending--;
 	send_more(c);
 }
 
@@ -196,7 +202,7 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 	char key[POLICIES_KEY_SIZE];
 	struct wire_gate_policy w = {
 		.box = view_of(b->id),
-		.version = ++c->policies.version,
+		.version = ++c->policies->version,
 		.max_flows = (uint32_t)policy->limits.connections,
 		.bytes_per_second = policy->limits.bytes_per_second,
 		.max_bytes = policy->limits.bytes,
@@ -213,7 +219,7 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 	vault_box_policy((struct box *)b, policy); /* before the gate can ask for anything */
 	p->call.ops = &push_ops;
 	if (r >= 0)
-		r = mux_call(&c->policies.gate, &p->call, WIRE_TYPE_GATE_POLICY, GATE_MS, GATE_MS,
+		r = mux_call(&c->policies->gate, &p->call, WIRE_TYPE_GATE_POLICY, GATE_MS, GATE_MS,
 			     &wire_gate_policy_msg, &w);
 	explicit_bzero(key, sizeof(key));
 	arena_done(&a);
@@ -224,7 +230,7 @@ int policies_push(struct box *b, const struct egress_policy *policy, bool rechec
 		  void *arg)
 {
 	struct core *c = b->in->core;
-	struct push *p = c->policies.gate.open ? calloc(1, sizeof(*p)) : NULL;
+	struct push *p = c->policies->gate.open ? calloc(1, sizeof(*p)) : NULL;
 
 	if (!p)
 		return 0;
@@ -283,13 +289,13 @@ static const struct call_ops settle_ops = { .on_reply = on_settled, .on_fail = o
 struct job *policies_settle(struct box *b, job_done *done, void *arg)
 {
 	struct core *c = b->in->core;
-	struct settle *s = c->policies.gate.open ? calloc(1, sizeof(*s)) : NULL;
+	struct settle *s = c->policies->gate.open ? calloc(1, sizeof(*s)) : NULL;
 	const struct wire_gate_stats m = { .box = view_of(b->id) };
 
 	if (!s)
 		return NULL;
 	*s = (struct settle){ .job = { done, arg }, .call.ops = &settle_ops };
-	if (mux_call(&c->policies.gate, &s->call, WIRE_TYPE_GATE_STATS, SETTLE_MS, SETTLE_MS,
+	if (mux_call(&c->policies->gate, &s->call, WIRE_TYPE_GATE_STATS, SETTLE_MS, SETTLE_MS,
 		     &wire_gate_stats_msg, &m) >= 0)
 		return &s->job;
 	free(s);
@@ -300,13 +306,13 @@ struct job *policies_settle(struct box *b, job_done *done, void *arg)
 
 static void on_sync_end(struct core *c)
 {
-	if (c->policies.on_first)
-		TAKE_PTR(c->policies.on_first)(c);
+	if (c->policies->on_first)
+		TAKE_PTR(c->policies->on_first)(c);
 }
 
 static int on_synced(struct call *call, const struct frame *f, int fd)
 {
-	struct core *c = CONTAINER(call, struct core, policies.synced);
+	struct core *c = CONTAINER(call, struct policies, synced)->core;
 
 	fd_close(fd);
 	if (!(f->flags & FRAME_LAST))
@@ -317,7 +323,7 @@ static int on_synced(struct call *call, const struct frame *f, int fd)
 
 static void on_sync_fail(struct call *call, const struct err *e)
 {
-	on_sync_end(CONTAINER(call, struct core, policies.synced));
+	on_sync_end(CONTAINER(call, struct policies, synced)->core);
 }
 
 static const struct call_ops sync_ops = { .on_reply = on_synced, .on_fail = on_sync_fail };
@@ -326,9 +332,9 @@ static void say_synced(struct core *c)
 {
 	struct wire_gate_synced msg = { 0 };
 
-	c->policies.syncing = false;
-	c->policies.synced.ops = &sync_ops;
-	if (mux_call(&c->policies.gate, &c->policies.synced, WIRE_TYPE_GATE_SYNCED, GATE_MS, GATE_MS,
+	c->policies->syncing = false;
+	c->policies->synced.ops = &sync_ops;
+	if (mux_call(&c->policies->gate, &c->policies->synced, WIRE_TYPE_GATE_SYNCED, GATE_MS, GATE_MS,
 		     &wire_gate_synced_msg, &msg) < 0)
 		on_sync_end(c);
 }
@@ -341,7 +347,7 @@ static bool runs(const struct box *b)
 
 static void send_more(struct core *c)
 {
-	struct policies *ps = &c->policies;
+	struct policies *ps = c->policies;
 
 	while (ps->gate.open && ps->sending < SENDING_MAX && !list_empty(&ps->unsent)) {
 		struct box *b = BOX_OF(ps->unsent.next, egress.unsent);
@@ -365,13 +371,13 @@ static void send_more(struct core *c)
 
 void policies_push_all(struct core *c, bool (*pick)(const struct box *b, const void *arg), const void *arg)
 {
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
 
 		if (!runs(b) || !pick(b, arg))
 			continue;
 		list_del(&b->in->egress.unsent);
-		list_append(&c->policies.unsent, &b->in->egress.unsent);
+		list_append(&c->policies->unsent, &b->in->egress.unsent);
 	}
 	send_more(c);
 }
@@ -392,8 +398,8 @@ static void take_caller(struct core *c, const struct frame *f, int fd)
 
 	if (mine >= 0 && pb_decode(&wire_gate_caller_msg, f->body, PB_SKIP_UNKNOWN, &a, &m) >= 0) {
 		const struct box *b = boxes_by_id(c, m.box);
-		if (b && c->on_caller)
-			c->on_caller(c->caller_arg, b, TAKE_FD(mine));
+		if (b && c->policies->on_caller)
+			c->policies->on_caller(c->policies->caller_arg, b, TAKE_FD(mine));
 	}
 	arena_done(&a);
 }
@@ -415,7 +421,7 @@ static void take_used(struct core *c, const struct frame *f)
 
 static void on_event(struct mux *m, const struct frame *f, int fd)
 {
-	struct core *c = CONTAINER(m, struct core, policies.gate);
+	struct core *c = CONTAINER(m, struct policies, gate)->core;
 	struct arena a = ARENA_INIT(VERDICTS_MAX);
 	struct wire_gate_verdicts v;
 
@@ -434,52 +440,52 @@ static void on_event(struct mux *m, const struct frame *f, int fd)
 
 static void on_again(struct loop_timer *t)
 {
-	open_gate(CONTAINER(t, struct core, policies.again));
+	open_gate(CONTAINER(t, struct policies, again)->core);
 }
 
 static void on_closed(struct mux *m, const struct err *why)
 {
-	struct core *c = CONTAINER(m, struct core, policies.gate);
+	struct core *c = CONTAINER(m, struct policies, gate)->core;
 
 	if (!c->stopping)
 		log_warn("the gate is lost: %s", why->msg);
 	mux_stop(m, why);
 	if (!c->stopping)
-		loop_timer_start(c->loop, &c->policies.again, AGAIN_MS, on_again);
+		loop_timer_start(c->loop, &c->policies->again, AGAIN_MS, on_again);
 }
 
 static const struct mux_ops gate_ops = { .on_event_fd = on_event, .on_closed = on_closed };
 
 static int on_opened(struct call *call, const struct frame *f, int fd)
 {
-	struct core *c = CONTAINER(call, struct core, policies.opening);
+	struct core *c = CONTAINER(call, struct policies, opening)->core;
 
 	if (!(f->flags & FRAME_LAST) || fd < 0) {
 		fd_close(fd);
 		return -EBADMSG;
 	}
-	int r = mux_start(&c->policies.gate, c->loop, fd, true, &gate_ops);
+	int r = mux_start(&c->policies->gate, c->loop, fd, true, &gate_ops);
 	if (r < 0) {
 		log_error("the gate's channel: error %d", -r);
-		loop_timer_start(c->loop, &c->policies.again, AGAIN_MS, on_again);
+		loop_timer_start(c->loop, &c->policies->again, AGAIN_MS, on_again);
 		return 0;
 	}
-	c->policies.away = false;
-	c->policies.syncing = true;
+	c->policies->away = false;
+	c->policies->syncing = true;
 	policies_push_all(c, any, NULL);
 	return 0;
 }
 
 static void on_open_fail(struct call *call, const struct err *e)
 {
-	struct core *c = CONTAINER(call, struct core, policies.opening);
+	struct core *c = CONTAINER(call, struct policies, opening)->core;
 
 	if (c->stopping)
 		return;
-	if (!c->policies.away)
+	if (!c->policies->away)
 		log_warn("there is no gate at the moment, and no way out of any sandbox: %s", e->msg);
-	c->policies.away = true;
-	loop_timer_start(c->loop, &c->policies.again, AGAIN_MS, on_again);
+	c->policies->away = true;
+	loop_timer_start(c->loop, &c->policies->again, AGAIN_MS, on_again);
 	on_sync_end(c);
 }
 
@@ -489,17 +495,17 @@ static void open_gate(struct core *c)
 {
 	struct wire_gate_open msg = { 0 };
 
-	if (mux_is_open(&c->policies.opening) || c->policies.gate.open || c->stopping)
+	if (mux_is_open(&c->policies->opening) || c->policies->gate.open || c->stopping)
 		return;
-	c->policies.opening.ops = &open_ops;
-	if (keeper_call(c, &c->policies.opening, WIRE_TYPE_GATE_OPEN, KEEPER_MS, &wire_gate_open_msg, &msg) <
+	c->policies->opening.ops = &open_ops;
+	if (keeper_call(c, &c->policies->opening, WIRE_TYPE_GATE_OPEN, KEEPER_MS, &wire_gate_open_msg, &msg) <
 	    0)
-		loop_timer_start(c->loop, &c->policies.again, AGAIN_MS, on_again);
+		loop_timer_start(c->loop, &c->policies->again, AGAIN_MS, on_again);
 }
 
 void policies_gate_start(struct core *c, void (*on_first)(struct core *c))
 {
-	c->policies.on_first = on_first;
+	c->policies->on_first = on_first;
 	open_gate(c);
 }
 
@@ -508,8 +514,8 @@ void policies_gate_stop(struct core *c)
 	struct err e = { 0 };
 
 	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
-	c->policies.on_first = NULL;
-	loop_timer_stop(&c->policies.again);
-	mux_cancel(&c->policies.opening);
-	mux_stop(&c->policies.gate, &e);
+	c->policies->on_first = NULL;
+	loop_timer_stop(&c->policies->again);
+	mux_cancel(&c->policies->opening);
+	mux_stop(&c->policies->gate, &e);
 }

@@ -8,13 +8,16 @@
  */
 #include <stdlib.h>
 
+#include "box.h"
+#include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "host_match.h"
 #include "ledger.h"
 #include "log.h"
 #include "policies.h"
 #include "text.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -52,7 +55,7 @@ static void put_address(struct buf *out, struct view address)
  * that it does not resolve. */
 static bool is_refused(const struct core *c, const struct policy_verdict *v)
 {
-	const struct egress_policy *p = &c->policies.refuse;
+	const struct egress_policy *p = &c->policies->refuse;
 
 	for (size_t i = 0; i < p->n_rules; i++)
 		if (host_match(p->rules[i].host, v->host))
@@ -147,7 +150,7 @@ static bool same(const struct policy_verdict *a, const struct policy_verdict *b)
 static void row_goes(struct core *c, uint64_t id)
 {
 	if (id)
-		(void)!buf_append(&c->policies.logs.gone, &id, sizeof(id));
+		(void)!buf_append(&c->policies->logs.gone, &id, sizeof(id));
 }
 
 static void take_out(struct policy_verdict *v)
@@ -155,7 +158,7 @@ static void take_out(struct policy_verdict *v)
 	list_del(&v->of_box);
 	list_del(&v->of_all);
 	v->box->in->egress.log.n--;
-	v->box->in->core->policies.logs.n--;
+	v->box->in->core->policies->logs.n--;
 	ledger_count(v->box->in->core, v->box->tenant, LEDGER_VERDICTS, -1);
 }
 
@@ -166,9 +169,9 @@ static void put_last(struct policy_verdict *v)
 	if (!l->verdicts.next)
 		list_init(&l->verdicts);
 	list_append(&l->verdicts, &v->of_box);
-	list_append(&v->box->in->core->policies.logs.verdicts, &v->of_all);
+	list_append(&v->box->in->core->policies->logs.verdicts, &v->of_all);
 	l->n++;
-	v->box->in->core->policies.logs.n++;
+	v->box->in->core->policies->logs.n++;
 	ledger_count(v->box->in->core, v->box->tenant, LEDGER_VERDICTS, 1);
 }
 
@@ -185,7 +188,7 @@ static struct policy_log *find_longest(const struct core *c)
 	const struct tenant *most = ledger_largest(c, LEDGER_VERDICTS);
 	struct policy_log *found = NULL;
 
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		const struct box *b = BOX_OF(it, order);
 		struct policy_log *l = &b->in->egress.log;
 		if (b->tenant == most && l->n && (!found || l->n > found->n))
@@ -201,7 +204,7 @@ static void make_room(struct core *c, struct policy_log *l)
 
 	while (l->n >= POLICIES_LOG)
 		drop(CONTAINER(l->verdicts.next, struct policy_verdict, of_box));
-	while (c->policies.logs.n >= c->policies.logs.most && (longest = find_longest(c)))
+	while (c->policies->logs.n >= c->policies->logs.most && (longest = find_longest(c)))
 		drop(CONTAINER(longest->verdicts.next, struct policy_verdict, of_box));
 }
 
@@ -222,7 +225,7 @@ static void on_save(struct loop_timer *t);
 
 static void save_later(struct core *c)
 {
-	struct policy_logs *ls = &c->policies.logs;
+	struct policy_logs *ls = &c->policies->logs;
 
 	if (!ls->saving && !loop_timer_active(&ls->save) && !c->stopping)
 		loop_timer_start(c->loop, &ls->save, SAVE_MS, on_save);
@@ -248,7 +251,7 @@ static void add(struct core *c, struct policy_verdict *like)
 		v->first_ms = v->at_ms;
 		make_room(c, l);
 	}
-	v->id = c->policies.logs.next_id = clock_stamp(c->policies.logs.next_id);
+	v->id = c->policies->logs.next_id = clock_stamp(c->policies->logs.next_id);
 	put_last(v);
 	save_later(c);
 }
@@ -308,7 +311,7 @@ const struct policy_verdict *policies_next(const struct box *b, uint64_t after)
 static void on_saved(void *arg, const struct err *e)
 {
 	struct core *c = arg;
-	struct policy_logs *ls = &c->policies.logs;
+	struct policy_logs *ls = &c->policies->logs;
 
 	core_store_result(c, e);
 	ls->saving = false;
@@ -339,14 +342,14 @@ static void put_row(struct core *c, struct policy_verdict *v, store_done *done)
 
 	v->stored = true;
 	v->was = 0;
-	c->policies.logs.saved = v->id;
+	c->policies->logs.saved = v->id;
 	store_verdict_put(c->store, &row, done, c);
 }
 
 /* Those that the store does not have are the newest: an id is given anew to what is said again. */
 static void save(struct core *c, size_t most)
 {
-	struct policy_logs *ls = &c->policies.logs;
+	struct policy_logs *ls = &c->policies->logs;
 	struct list *it = &ls->verdicts;
 	size_t n = 0;
 
@@ -365,12 +368,12 @@ static void save(struct core *c, size_t most)
 
 static void on_save(struct loop_timer *t)
 {
-	save(CONTAINER(t, struct core, policies.logs.save), SAVE_MOST);
+	save(CONTAINER(t, struct policies, logs.save)->core, SAVE_MOST);
 }
 
 void policies_log_load(struct core *c, const struct store_verdict *row)
 {
-	struct policy_logs *ls = &c->policies.logs;
+	struct policy_logs *ls = &c->policies->logs;
 	struct policy_verdict *v, like = {
 		.box = boxes_by_id(c, row->box),
 		.id = row->id,
@@ -403,7 +406,7 @@ void policies_log_load(struct core *c, const struct store_verdict *row)
 
 void policies_log_init(struct core *c)
 {
-	struct policy_logs *ls = &c->policies.logs;
+	struct policy_logs *ls = &c->policies->logs;
 
 	list_init(&ls->verdicts);
 	buf_init(&ls->gone, GONE_MAX);
@@ -427,7 +430,7 @@ void policies_log_forget(struct box *b)
 
 void policies_log_stop(struct core *c)
 {
-	struct policy_logs *ls = &c->policies.logs;
+	struct policy_logs *ls = &c->policies->logs;
 
 	policies_audit_stop(c);
 	loop_timer_stop(&ls->save);

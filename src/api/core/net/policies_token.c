@@ -4,8 +4,10 @@
  * token of one box is worth nothing in another, and is made of the installation's secret:
  * nothing is stored.
  */
+#include "box.h"
+#include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "policies.h"
 #include "sha256.h"
 #include "sign.h"

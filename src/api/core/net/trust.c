@@ -4,7 +4,7 @@
 #include "trust.h"
 
 #include "boxes.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "fd.h"
 #include "log.h"
 #include "nssdb.h"
@@ -40,7 +40,7 @@ static void tell(struct box *b)
 {
 	struct wire_trust msg = { .authority = trust_pem(b->in->core),
 				  .user = b->spec.user,
-				  .nssdb = buf_view(&b->in->core->trust.nssdb) };
+				  .nssdb = buf_view(&b->in->core->trust->nssdb) };
 	struct err e = { 0 };
 
 	b->in->browsers.waits = !msg.authority.n;
@@ -76,18 +76,18 @@ static void on_pem(void *arg, const void *result, const struct err *e)
 	const struct view *said = result;
 	struct buf pem = BUF_INIT(PEM_MAX), nssdb = BUF_INIT(NSSDB_MAX);
 
-	c->trust.reading = NULL;
+	c->trust->reading = NULL;
 	if (e || buf_add(&pem, *said) < 0 || nssdb_make(*said, &nssdb) < 0) {
 		log_warn("the installation's authority is not known: %s", e ? e->msg : "it cannot be read");
 		buf_done(&pem);
 		buf_done(&nssdb);
 		return;
 	}
-	buf_done(&c->trust.pem);
-	buf_done(&c->trust.nssdb);
-	c->trust.pem = pem;
-	c->trust.nssdb = nssdb;
-	LIST_EACH (it, &c->boxes) {
+	buf_done(&c->trust->pem);
+	buf_done(&c->trust->nssdb);
+	c->trust->pem = pem;
+	c->trust->nssdb = nssdb;
+	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
 		if (b->in->browsers.waits && b->in->guest.state != GUEST_DEAD)
 			tell(b);
@@ -98,18 +98,18 @@ void trust_refresh(struct core *c)
 {
 	struct err e = { 0 };
 
-	if (!c->trust.reading)
-		c->trust.reading = secrets_authority(c, NULL, on_pem, c, &e);
+	if (!c->trust->reading)
+		c->trust->reading = secrets_authority(c, NULL, on_pem, c, &e);
 }
 
 void trust_stop(struct core *c)
 {
-	job_abandon(TAKE_PTR(c->trust.reading));
-	buf_done(&c->trust.pem);
-	buf_done(&c->trust.nssdb);
+	job_abandon(TAKE_PTR(c->trust->reading));
+	buf_done(&c->trust->pem);
+	buf_done(&c->trust->nssdb);
 }
 
 struct view trust_pem(const struct core *c)
 {
-	return buf_view(&c->trust.pem);
+	return buf_view(&c->trust->pem);
 }

@@ -7,6 +7,7 @@
 #include "peer.h"
 
 struct carrier {
+	struct core *core;
 	struct mux mux;
 	struct call opening;
 	struct list pending; /* dials that wait for it */

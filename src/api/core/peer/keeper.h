@@ -12,8 +12,11 @@
 struct core;
 
 struct keeper {
+	struct core *core;
 	struct mux mux;
-	uint64_t calls; /* that were sent, for the metrics */
+	uint64_t calls;          /* that were sent, for the metrics */
+	char storage_wrong[192]; /* of boxes' files, as the keeper says; "": nothing */
+	void (*on_lost)(struct core *c);
 };
 
 int keeper_start(struct core *c, int fd, struct err *e) _must_check_;

@@ -8,9 +8,11 @@
 
 #include <errno.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "fd.h"
+#include "keeper.h"
 #include "log.h"
+#include "signer_gen.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -77,11 +79,11 @@ static int enqueue(struct core *c, struct signer_ask *a, uint16_t type, const st
 	call->type = type;
 	call->queued = true;
 	list_init(&call->waiting);
-	list_append(&c->signer.pending, &call->waiting);
+	list_append(&c->signer->pending, &call->waiting);
 	loop_timer_start(c->loop, &call->timer, SIGNER_WAIT_MS, on_patience);
-	if (!c->signer.wanted) {
-		c->signer.wanted = wake;
-		if (c->signer.started && !mux_is_open(&c->signer.opening))
+	if (!c->signer->wanted) {
+		c->signer->wanted = wake;
+		if (c->signer->started && !mux_is_open(&c->signer->opening))
 			open_channel(c);
 	}
 	return 0;
@@ -92,8 +94,9 @@ static int call_signer(struct core *c, struct signer_ask *a, uint16_t type, cons
 {
 	if (c->stopping)
 		return err_set(e, ERR_UNAVAILABLE, "the daemon is going down");
-	int r = c->signer.open ? mux_call(&c->signer.mux, &a->call, type, CALL_MS, CALL_MS, request_msg, msg)
-			       : enqueue(c, a, type, request_msg, msg, wake);
+	int r = c->signer->open
+			? mux_call(&c->signer->mux, &a->call, type, CALL_MS, CALL_MS, request_msg, msg)
+			: enqueue(c, a, type, request_msg, msg, wake);
 	return r < 0 ? err_sys(e, r == -EMSGSIZE ? ERR_TOO_LARGE : ERR_UNAVAILABLE, r, "the signer") : 0;
 }
 
@@ -130,14 +133,14 @@ void signer_cancel(struct signer_ask *a)
 
 static void flush(struct core *c)
 {
-	while (c->signer.open && !list_empty(&c->signer.pending)) {
-		struct signer_ask *a = CONTAINER(c->signer.pending.next, struct signer_ask, call.waiting);
+	while (c->signer->open && !list_empty(&c->signer->pending)) {
+		struct signer_ask *a = CONTAINER(c->signer->pending.next, struct signer_ask, call.waiting);
 		struct buf request = a->call.request;
 		struct err e = { 0 };
 
 		a->call.request = BUF_INIT(0);
 		unqueue(a);
-		int r = mux_call_raw(&c->signer.mux, &a->call, a->call.type, CALL_MS, CALL_MS,
+		int r = mux_call_raw(&c->signer->mux, &a->call, a->call.type, CALL_MS, CALL_MS,
 				     buf_view(&request));
 		buf_done(&request);
 		if (r < 0) {
@@ -149,8 +152,8 @@ static void flush(struct core *c)
 
 static void fail_pending(struct core *c, const struct err *e)
 {
-	while (!list_empty(&c->signer.pending)) {
-		struct signer_ask *a = CONTAINER(c->signer.pending.next, struct signer_ask, call.waiting);
+	while (!list_empty(&c->signer->pending)) {
+		struct signer_ask *a = CONTAINER(c->signer->pending.next, struct signer_ask, call.waiting);
 		unqueue(a);
 		a->done(a, NULL, e);
 	}
@@ -160,12 +163,12 @@ static void fail_pending(struct core *c, const struct err *e)
 
 bool signer_is_open(const struct core *c)
 {
-	return c->signer.open;
+	return c->signer->open;
 }
 
 void signer_watch(struct core *c, struct signer_watch *w)
 {
-	list_append(&c->signer.watchers, &w->node);
+	list_append(&c->signer->watchers, &w->node);
 }
 
 void signer_unwatch(struct signer_watch *w)
@@ -176,15 +179,15 @@ void signer_unwatch(struct signer_watch *w)
 
 static void tell(struct core *c)
 {
-	LIST_EACH (it, &c->signer.watchers) {
+	LIST_EACH (it, &c->signer->watchers) {
 		struct signer_watch *w = CONTAINER(it, struct signer_watch, node);
-		w->changed(w, c->signer.open);
+		w->changed(w, c->signer->open);
 	}
 }
 
 static void on_event(struct mux *m, const struct frame *f)
 {
-	struct core *c = CONTAINER(m, struct core, signer.mux);
+	struct core *c = CONTAINER(m, struct signer_channel, mux)->core;
 	struct arena a = ARENA_INIT(4096);
 	struct sgn_changed msg;
 
@@ -193,7 +196,7 @@ static void on_event(struct mux *m, const struct frame *f)
 		mux_violation(m, "an event that makes no sense");
 		return;
 	}
-	LIST_EACH (it, &c->signer.watchers) {
+	LIST_EACH (it, &c->signer->watchers) {
 		struct signer_watch *w = CONTAINER(it, struct signer_watch, node);
 		if (w->told)
 			w->told(w, msg.id);
@@ -205,23 +208,23 @@ static void on_event(struct mux *m, const struct frame *f)
 
 static void on_again(struct loop_timer *t)
 {
-	open_channel(CONTAINER(t, struct core, signer.again));
+	open_channel(CONTAINER(t, struct signer_channel, again)->core);
 }
 
 static void again(struct core *c)
 {
 	if (!c->stopping)
-		loop_timer_start(c->loop, &c->signer.again, AGAIN_MS, on_again);
+		loop_timer_start(c->loop, &c->signer->again, AGAIN_MS, on_again);
 }
 
 static void on_closed(struct mux *m, const struct err *why)
 {
-	struct core *c = CONTAINER(m, struct core, signer.mux);
+	struct core *c = CONTAINER(m, struct signer_channel, mux)->core;
 	struct err e = { 0 };
 
 	(void)why; /* the keeper says it */
 	err_set(&e, ERR_UNAVAILABLE, "the signer was lost; try again");
-	c->signer.open = false;
+	c->signer->open = false;
 	mux_stop(m, &e);
 	tell(c);
 	again(c);
@@ -231,20 +234,20 @@ static const struct mux_ops mux_ops = { .on_event = on_event, .on_closed = on_cl
 
 static int on_opened(struct call *call, const struct frame *f, int fd)
 {
-	struct core *c = CONTAINER(call, struct core, signer.opening);
+	struct core *c = CONTAINER(call, struct signer_channel, opening)->core;
 
 	if (!(f->flags & FRAME_LAST) || fd < 0) {
 		fd_close(fd);
 		return -EBADMSG;
 	}
-	int r = mux_start(&c->signer.mux, c->loop, fd, false, &mux_ops);
+	int r = mux_start(&c->signer->mux, c->loop, fd, false, &mux_ops);
 	if (r < 0) {
 		log_error("paddock-signer cannot be used: %s", strerror(-r));
 		again(c);
 		return 0;
 	}
-	c->signer.open = true;
-	c->signer.wanted = true; /* from now on it is opened again whenever it is lost */
+	c->signer->open = true;
+	c->signer->wanted = true; /* from now on it is opened again whenever it is lost */
 	flush(c);
 	tell(c);
 	return 0;
@@ -252,10 +255,10 @@ static int on_opened(struct call *call, const struct frame *f, int fd)
 
 static void on_open_fail(struct call *call, const struct err *e)
 {
-	struct core *c = CONTAINER(call, struct core, signer.opening);
+	struct core *c = CONTAINER(call, struct signer_channel, opening)->core;
 	if (e->code != ERR_NOT_FOUND)
 		again(c);
-	else if (c->signer.wanted) /* since we asked: the next time it is started */
+	else if (c->signer->wanted) /* since we asked: the next time it is started */
 		open_channel(c);
 	else
 		fail_pending(c, e); /* they want none to be started */
@@ -265,23 +268,23 @@ static const struct call_ops open_ops = { .on_reply = on_opened, .on_fail = on_o
 
 static void open_channel(struct core *c)
 {
-	struct wire_signer_open msg = { .start = c->signer.wanted };
+	struct wire_signer_open msg = { .start = c->signer->wanted };
 
-	c->signer.opening.ops = &open_ops;
-	if (keeper_call(c, &c->signer.opening, WIRE_TYPE_SIGNER_OPEN, KEEPER_MS, &wire_signer_open_msg,
+	c->signer->opening.ops = &open_ops;
+	if (keeper_call(c, &c->signer->opening, WIRE_TYPE_SIGNER_OPEN, KEEPER_MS, &wire_signer_open_msg,
 			&msg) < 0)
 		again(c);
 }
 
 void signer_init(struct core *c)
 {
-	list_init(&c->signer.pending);
-	list_init(&c->signer.watchers);
+	list_init(&c->signer->pending);
+	list_init(&c->signer->watchers);
 }
 
 void signer_start(struct core *c)
 {
-	c->signer.started = true;
+	c->signer->started = true;
 	open_channel(c);
 }
 
@@ -289,12 +292,12 @@ void signer_stop(struct core *c)
 {
 	struct err e = { 0 };
 
-	if (!c->signer.pending.next)
+	if (!c->signer->pending.next)
 		return;
 	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
-	loop_timer_stop(&c->signer.again);
-	mux_cancel(&c->signer.opening);
-	c->signer.open = false;
-	mux_stop(&c->signer.mux, &e);
+	loop_timer_stop(&c->signer->again);
+	mux_cancel(&c->signer->opening);
+	c->signer->open = false;
+	mux_stop(&c->signer->mux, &e);
 	fail_pending(c, &e);
 }

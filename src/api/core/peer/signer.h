@@ -6,6 +6,7 @@
 #include "peer.h"
 
 struct signer_channel {
+	struct core *core;
 	struct mux mux;
 	struct call opening;
 	struct loop_timer again;

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 
 #include "boxes.h"
-#include "core_state.h"
-#include "ledger.h"
+#include "core_base.h"
 #include "fd.h"
+#include "keys.h"
+#include "ledger.h"
 #include "log.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -23,13 +25,13 @@ static void open_channel(struct core *c);
 
 static void on_again(struct loop_timer *t)
 {
-	open_channel(CONTAINER(t, struct core, vault.again));
+	open_channel(CONTAINER(t, struct vault_channel, again)->core);
 }
 
 static void again(struct core *c)
 {
 	if (!c->stopping)
-		loop_timer_start(c->loop, &c->vault.again, AGAIN_MS, on_again);
+		loop_timer_start(c->loop, &c->vault->again, AGAIN_MS, on_again);
 }
 
 /* ---- calls that wait ---- */
@@ -54,13 +56,13 @@ static void on_patience(struct loop_timer *t)
 
 static void flush(struct core *c)
 {
-	while (c->vault.open && !list_empty(&c->vault.pending)) {
-		struct call *call = CONTAINER(c->vault.pending.next, struct call, waiting);
+	while (c->vault->open && !list_empty(&c->vault->pending)) {
+		struct call *call = CONTAINER(c->vault->pending.next, struct call, waiting);
 		struct buf request = call->request;
 		struct err e = { 0 };
 		call->request = BUF_INIT(0);
 		unqueue(call);
-		int r = mux_call_raw(&c->vault.mux, call, call->type, CALL_MS, CALL_MS, buf_view(&request));
+		int r = mux_call_raw(&c->vault->mux, call, call->type, CALL_MS, CALL_MS, buf_view(&request));
 		buf_done(&request);
 		if (r < 0) {
 			err_sys(&e, ERR_UNAVAILABLE, r, "the vault cannot be reached");
@@ -75,8 +77,8 @@ int vault_call(struct core *c, struct call *call, uint16_t type, const struct pb
 	if (c->stopping)
 		return err_set(e, ERR_UNAVAILABLE, "the daemon is going down");
 	int r;
-	if (c->vault.open) {
-		r = mux_call(&c->vault.mux, call, type, CALL_MS, CALL_MS, pm, msg);
+	if (c->vault->open) {
+		r = mux_call(&c->vault->mux, call, type, CALL_MS, CALL_MS, pm, msg);
 	} else {
 		call->request = (struct buf){ .max = FRAME_BODY_MAX, .secret = true };
 		r = pb_encode(pm, msg, &call->request);
@@ -86,7 +88,7 @@ int vault_call(struct core *c, struct call *call, uint16_t type, const struct pb
 			call->type = type;
 			call->queued = true;
 			list_init(&call->waiting);
-			list_append(&c->vault.pending, &call->waiting);
+			list_append(&c->vault->pending, &call->waiting);
 			loop_timer_start(c->loop, &call->timer, CALL_MS, on_patience);
 		}
 	}
@@ -174,13 +176,13 @@ static const struct call_ops notice_ops = { .on_reply = on_notice_reply, .on_fai
 
 static void notify(struct core *c, uint16_t type, const struct pb_msg *pm, const void *msg)
 {
-	struct notice *n = c->vault.open ? calloc(1, sizeof(*n)) : NULL;
+	struct notice *n = c->vault->open ? calloc(1, sizeof(*n)) : NULL;
 
 	if (!n)
 		return;
 	n->call.ops = &notice_ops;
 	n->core = c;
-	if (mux_call(&c->vault.mux, &n->call, type, CALL_MS, CALL_MS, pm, msg) < 0)
+	if (mux_call(&c->vault->mux, &n->call, type, CALL_MS, CALL_MS, pm, msg) < 0)
 		free(n);
 }
 
@@ -219,7 +221,7 @@ void vault_box_removed(struct box *b)
 
 static int on_synced(struct call *call, const struct frame *f, int fd)
 {
-	struct core *c = CONTAINER(call, struct core, vault.syncing);
+	struct core *c = CONTAINER(call, struct vault_channel, syncing)->core;
 	struct arena a = ARENA_INIT(SYNC_MAX);
 	struct wire_vault_synced reply;
 	int r = mux_reply(call, f, &wire_vault_synced_msg, &a, &reply);
@@ -233,7 +235,7 @@ static int on_synced(struct call *call, const struct frame *f, int fd)
 
 static void on_sync_fail(struct call *call, const struct err *e)
 {
-	if (e->code != ERR_UNAVAILABLE || !CONTAINER(call, struct core, vault.syncing)->stopping)
+	if (e->code != ERR_UNAVAILABLE || !CONTAINER(call, struct vault_channel, syncing)->core->stopping)
 		log_warn("the vault: %s", e->msg);
 }
 
@@ -246,13 +248,13 @@ static int sync_boxes(struct core *c)
 	size_t n = 0;
 	int r = 0;
 
-	LIST_EACH (it, &c->boxes)
+	LIST_EACH (it, &c->boxes->all)
 		n++;
 	msg.boxes.items = arena_array(&a, n, sizeof(*msg.boxes.items));
 	if (!msg.boxes.items)
 		r = -ENOMEM;
 	if (r == 0)
-		LIST_EACH (it, &c->boxes) {
+		LIST_EACH (it, &c->boxes->all) {
 			struct box *b = BOX_OF(it, order);
 			if (b->in->hidden || r < 0)
 				continue;
@@ -260,9 +262,9 @@ static int sync_boxes(struct core *c)
 			r = describe(&a, b, policies_of(b, NULL), &msg.boxes.items[msg.boxes.n++]);
 			b->in->granted = msg.boxes.items[msg.boxes.n - 1].grants.n > 0;
 		}
-	c->vault.syncing.ops = &sync_ops;
+	c->vault->syncing.ops = &sync_ops;
 	if (r == 0)
-		r = mux_call(&c->vault.mux, &c->vault.syncing, WIRE_TYPE_VAULT_SYNC, CALL_MS, CALL_MS,
+		r = mux_call(&c->vault->mux, &c->vault->syncing, WIRE_TYPE_VAULT_SYNC, CALL_MS, CALL_MS,
 			     &wire_vault_sync_msg, &msg);
 	arena_done(&a);
 	return r;
@@ -272,12 +274,12 @@ static int sync_boxes(struct core *c)
 
 static void on_closed(struct mux *m, const struct err *why)
 {
-	struct core *c = CONTAINER(m, struct core, vault.mux);
+	struct core *c = CONTAINER(m, struct vault_channel, mux)->core;
 	struct err e = { 0 };
 
 	(void)why; /* the keeper says it */
 	err_set(&e, ERR_UNAVAILABLE, "the vault was lost; try again");
-	c->vault.open = false;
+	c->vault->open = false;
 	mux_stop(m, &e);
 	again(c);
 }
@@ -286,26 +288,26 @@ static const struct mux_ops mux_ops = { .on_closed = on_closed };
 
 static int on_opened(struct call *call, const struct frame *f, int fd)
 {
-	struct core *c = CONTAINER(call, struct core, vault.opening);
+	struct core *c = CONTAINER(call, struct vault_channel, opening)->core;
 	struct err e = { 0 };
 
 	if (!(f->flags & FRAME_LAST) || fd < 0) {
 		fd_close(fd);
 		return -EBADMSG;
 	}
-	int r = mux_start(&c->vault.mux, c->loop, fd, false, &mux_ops);
+	int r = mux_start(&c->vault->mux, c->loop, fd, false, &mux_ops);
 	if (r == 0) {
-		mux_keep_secret(&c->vault.mux);
+		mux_keep_secret(&c->vault->mux);
 		r = sync_boxes(c);
 		if (r < 0)
-			mux_stop(&c->vault.mux, &e);
+			mux_stop(&c->vault->mux, &e);
 	}
 	if (r < 0) {
 		log_error("paddock-vault cannot be used: %s", strerror(-r));
 		again(c);
 		return 0;
 	}
-	c->vault.open = true;
+	c->vault->open = true;
 	flush(c);
 	trust_refresh(c);
 	return 0;
@@ -314,7 +316,7 @@ static int on_opened(struct call *call, const struct frame *f, int fd)
 static void on_open_fail(struct call *call, const struct err *e)
 {
 	(void)e;
-	again(CONTAINER(call, struct core, vault.opening));
+	again(CONTAINER(call, struct vault_channel, opening)->core);
 }
 
 static const struct call_ops open_ops = { .on_reply = on_opened, .on_fail = on_open_fail };
@@ -323,20 +325,20 @@ static void open_channel(struct core *c)
 {
 	struct wire_vault_open msg = { 0 };
 
-	c->vault.opening.ops = &open_ops;
-	if (keeper_call(c, &c->vault.opening, WIRE_TYPE_VAULT_OPEN, KEEPER_MS, &wire_vault_open_msg, &msg) <
+	c->vault->opening.ops = &open_ops;
+	if (keeper_call(c, &c->vault->opening, WIRE_TYPE_VAULT_OPEN, KEEPER_MS, &wire_vault_open_msg, &msg) <
 	    0)
 		again(c);
 }
 
 void vault_init(struct core *c)
 {
-	list_init(&c->vault.pending);
+	list_init(&c->vault->pending);
 }
 
 void vault_start(struct core *c)
 {
-	c->vault.started = true;
+	c->vault->started = true;
 	open_channel(c);
 }
 
@@ -344,15 +346,15 @@ void vault_stop(struct core *c)
 {
 	struct err e = { 0 };
 
-	if (!c->vault.started)
+	if (!c->vault->started)
 		return;
 	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
-	loop_timer_stop(&c->vault.again);
-	mux_cancel(&c->vault.opening);
-	c->vault.open = false;
-	mux_stop(&c->vault.mux, &e);
-	while (!list_empty(&c->vault.pending)) {
-		struct call *call = CONTAINER(c->vault.pending.next, struct call, waiting);
+	loop_timer_stop(&c->vault->again);
+	mux_cancel(&c->vault->opening);
+	c->vault->open = false;
+	mux_stop(&c->vault->mux, &e);
+	while (!list_empty(&c->vault->pending)) {
+		struct call *call = CONTAINER(c->vault->pending.next, struct call, waiting);
 		unqueue(call);
 		call->ops->on_fail(call, &e);
 	}

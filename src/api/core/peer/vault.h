@@ -11,6 +11,7 @@ struct box;
 struct core;
 
 struct vault_channel {
+	struct core *core;
 	struct mux mux;
 	struct call opening, syncing;
 	struct loop_timer again;

@@ -8,7 +8,7 @@
 
 #include "boxes.h"
 #include "bridges_pair.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "rnd.h"
 #include "who.h"
@@ -256,7 +256,7 @@ void bridges_box_runs(struct box *b)
 
 void bridges_start(struct core *c)
 {
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
 		if (b->state.status == BOX_RUNNING)
 			bridges_box_runs(b);
@@ -301,7 +301,7 @@ void bridges_unlink(struct box *b)
 
 	if (c->stopping || b->in->hidden)
 		return;
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		struct box *other = BOX_OF(it, order);
 		bool changed = false;
 		for (size_t i = other->spec.n_links; i-- > 0;)
@@ -381,7 +381,7 @@ static struct box *find_by_link(struct core *c, const struct actor *a, struct vi
 {
 	struct err ignored = { 0 };
 
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
 		for (size_t i = 0; i < b->spec.n_links; i++)
 			if (view_is(id, b->spec.links[i].id) &&
@@ -420,7 +420,7 @@ void bridges_each(struct core *c, const struct actor *a, void (*each)(void *arg,
 {
 	struct err ignored = { 0 };
 
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
 		if (b->in->pooled || b->spec.n_links == 0 || auth_permit(a, ACT_BOX_SHARE, b, &ignored) < 0)
 			continue;

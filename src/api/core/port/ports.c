@@ -8,7 +8,7 @@
 
 #include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "netns.h"
 #include "num.h"
 #include "who.h"

@@ -10,11 +10,12 @@
 #include <string.h>
 
 #include "boxes.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "events.h"
 #include "netns.h"
 #include "num.h"
 #include "outputs.h"
+#include "pool.h"
 #include "procs.h"
 #include "shells.h"
 #include "spec.h"
@@ -189,7 +190,7 @@ static int fill(struct arena *a, const struct box *b, const struct exec_wish *w,
 		.keep = w->keep,
 		.tag = w->tag,
 		.ready = w->keep && w->ready && !w->secrets.n,
-		.rest_ms = loop_now(c->loop) < c->rush.until_ms ? REST_MS : 0,
+		.rest_ms = loop_now(c->loop) < c->rush->until_ms ? REST_MS : 0,
 		.kill = w->keep && w->kill,
 		.secret = w->secrets.n > 0,
 		.ring_bytes = w->keep ? w->ring_bytes : 0,

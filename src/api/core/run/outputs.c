@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
+#include "who.h"
 #include "poison.h"
 
 struct outputs_row {
@@ -23,7 +24,7 @@ void outputs_init(struct outputs *o)
 
 static struct outputs_row *find(struct core *c, const struct tenant *t)
 {
-	LIST_EACH (it, &c->outputs.rows) {
+	LIST_EACH (it, &c->outputs->rows) {
 		struct outputs_row *row = CONTAINER(it, struct outputs_row, link);
 		if (row->tenant == t)
 			return row;
@@ -41,7 +42,7 @@ static struct outputs_row *find_or_make(struct core *c, const struct tenant *t)
 	if (!row)
 		return NULL;
 	row->tenant = t;
-	list_append(&c->outputs.rows, &row->link);
+	list_append(&c->outputs->rows, &row->link);
 	return row;
 }
 
@@ -52,7 +53,7 @@ int outputs_admit(struct core *c, const struct tenant *t, struct err *e)
 	if (row && row->bytes >= OUTPUTS_TENANT)
 		return err_set(e, ERR_QUOTA, "%u MiB of output of this tenant's commands wait to be read",
 			       OUTPUTS_TENANT >> 20);
-	if (c->outputs.bytes >= OUTPUTS_ALL)
+	if (c->outputs->bytes >= OUTPUTS_ALL)
 		return err_set(e, ERR_UNAVAILABLE, "too much output of commands waits to be read");
 	return 0;
 }
@@ -83,10 +84,10 @@ bool outputs_add(struct output *o, unsigned channel, struct view data)
 		o->row->n++;
 	}
 	/* A little more than it may have in all is better than a test for every byte. */
-	if (o->row->bytes >= OUTPUTS_TENANT || o->core->outputs.bytes >= OUTPUTS_ALL || buf_add(b, fits) < 0)
+	if (o->row->bytes >= OUTPUTS_TENANT || o->core->outputs->bytes >= OUTPUTS_ALL || buf_add(b, fits) < 0)
 		return false;
 	o->row->bytes += fits.n;
-	o->core->outputs.bytes += fits.n;
+	o->core->outputs->bytes += fits.n;
 	return fits.n == data.n;
 }
 
@@ -101,7 +102,7 @@ void outputs_done(struct output *o)
 	if (!o->row)
 		return;
 	o->row->bytes -= n;
-	o->core->outputs.bytes -= n;
+	o->core->outputs->bytes -= n;
 	if (--o->row->n == 0) {
 		list_del(&o->row->link);
 		free(o->row);

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "boxes.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "num.h"
 #include "who.h"
 #include "wire_gen.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "boxes.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "fd.h"
 #include "secrets.h"
 #include "wire_gen.h"

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 
 #include "boxes.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "fd.h"
+#include "keys.h"
 #include "labels.h"
 #include "ledger.h"
+#include "vault.h"
 #include "wire_gen.h"
 #include "poison.h"
 

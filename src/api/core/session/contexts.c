@@ -10,9 +10,10 @@
 
 #include "clock.h"
 #include "contexts_impl.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "rnd.h"
 #include "spec_make.h"
+#include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
 

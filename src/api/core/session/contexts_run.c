@@ -10,7 +10,7 @@
 
 #include "clock.h"
 #include "contexts_impl.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "wire_gen.h"
 #include "poison.h"
 

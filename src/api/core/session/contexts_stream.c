@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "contexts_impl.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "wire_gen.h"
 #include "poison.h"
 

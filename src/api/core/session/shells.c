@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "outputs.h"
 #include "shells_impl.h"
 #include "who.h"

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "shells_impl.h"
 #include "wire_gen.h"
 #include "poison.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "events.h"
 #include "outputs.h"
 #include "rnd.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "num.h"
 #include "shells_impl.h"

@@ -8,10 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agents.h"
 #include "clock.h"
-#include "core_state.h"
-#include "text.h"
+#include "core_base.h"
 #include "log.h"
+#include "text.h"
 #include "tx.h"
 #include "poison.h"
 
@@ -22,14 +23,14 @@
 
 const struct agent *spend_agent(struct core *c, struct view id)
 {
-	struct map_node *n = map_get(&c->agents.by_id, id);
+	struct map_node *n = map_get(&c->agents->by_id, id);
 
 	return n ? CONTAINER(n, struct agent, by_id) : NULL;
 }
 
 struct spend_entry *spend_find(struct core *c, struct view id)
 {
-	struct map_node *n = map_get(&c->spends.by_id, id);
+	struct map_node *n = map_get(&c->spends->by_id, id);
 
 	return n ? CONTAINER(n, struct spend_entry, by_id) : NULL;
 }
@@ -67,7 +68,7 @@ void spend_view_of(struct core *c, const struct sgn_item *item, struct spend_vie
 
 void spend_watch(struct core *c, struct spend_watch *w)
 {
-	list_append(&c->spends.watches, &w->link);
+	list_append(&c->spends->watches, &w->link);
 }
 
 void spend_unwatch(struct spend_watch *w)
@@ -96,7 +97,7 @@ static void tell_watches(struct core *c, const struct sgn_item *item)
 		break;
 	}
 	spend_view_of(c, item, &v);
-	LIST_EACH (it, &c->spends.watches) {
+	LIST_EACH (it, &c->spends->watches) {
 		struct spend_watch *w = CONTAINER(it, struct spend_watch, link);
 		w->on_change(w, what, &v);
 	}
@@ -119,7 +120,7 @@ static void entry_free(struct spend_entry *x)
 		free(x->work);
 	}
 	loop_timer_stop(&x->timer);
-	map_del(&x->core->spends.by_id, &x->by_id);
+	map_del(&x->core->spends->by_id, &x->by_id);
 	buf_done(&x->raw);
 	buf_done(&x->params);
 	free(x);
@@ -138,7 +139,7 @@ static struct spend_entry *entry_new(struct core *c, const struct sgn_item *item
 	list_init(&x->following);
 	if (view_to_str(item->id, x->id, sizeof(x->id)) < 0 ||
 	    view_to_str(item->agent, x->agent, sizeof(x->agent)) < 0 ||
-	    map_put(&c->spends.by_id, &x->by_id, view_of(x->id)) < 0) {
+	    map_put(&c->spends->by_id, &x->by_id, view_of(x->id)) < 0) {
 		log_error("a request cannot be followed: out of memory");
 		free(x);
 		return NULL;
@@ -405,7 +406,7 @@ static void sync_page(struct spend_sync *s);
 
 static void sync_end(struct core *c)
 {
-	struct spend_sync *s = TAKE_PTR(c->spends.sync);
+	struct spend_sync *s = TAKE_PTR(c->spends->sync);
 
 	if (s)
 		signer_cancel(&s->ask);
@@ -414,8 +415,8 @@ static void sync_end(struct core *c)
 
 static void drive_all(struct core *c)
 {
-	for (struct map_node *n = map_first(&c->spends.by_id), *next; n; n = next) {
-		next = map_next(&c->spends.by_id, n);
+	for (struct map_node *n = map_first(&c->spends->by_id), *next; n; n = next) {
+		next = map_next(&c->spends->by_id, n);
 		spend_drive(CONTAINER(n, struct spend_entry, by_id));
 	}
 }
@@ -470,22 +471,22 @@ static void sync_page(struct spend_sync *s)
 static void read_anew(struct core *c)
 {
 	sync_end(c);
-	for (struct map_node *n = map_first(&c->spends.by_id); n; n = map_next(&c->spends.by_id, n)) {
+	for (struct map_node *n = map_first(&c->spends->by_id); n; n = map_next(&c->spends->by_id, n)) {
 		struct spend_entry *x = CONTAINER(n, struct spend_entry, by_id);
 		x->look = true;
 		if (!x->busy)
 			loop_timer_stop(&x->timer);
 	}
-	c->spends.sync = calloc(1, sizeof(*c->spends.sync));
-	if (!c->spends.sync)
+	c->spends->sync = calloc(1, sizeof(*c->spends->sync));
+	if (!c->spends->sync)
 		return;
-	c->spends.sync->core = c;
-	sync_page(c->spends.sync);
+	c->spends->sync->core = c;
+	sync_page(c->spends->sync);
 }
 
 static void on_signer(struct signer_watch *w, bool is_open)
 {
-	struct core *c = CONTAINER(w, struct core, spends.watch);
+	struct core *c = CONTAINER(w, struct spends, watch)->core;
 
 	if (is_open)
 		read_anew(c);
@@ -525,7 +526,7 @@ static void look_at_ended(struct core *c, struct view id)
 
 static void on_told(struct signer_watch *w, struct view id)
 {
-	struct core *c = CONTAINER(w, struct core, spends.watch);
+	struct core *c = CONTAINER(w, struct spends, watch)->core;
 	struct spend_entry *x = spend_find(c, id);
 
 	if (!x || x->state == SGN_STATE_DROPPED || spend_ended_in_block(x->state)) {
@@ -542,20 +543,20 @@ static void on_told(struct signer_watch *w, struct view id)
 
 void spend_init(struct core *c)
 {
-	map_init(&c->spends.by_id);
-	list_init(&c->spends.nodes);
-	list_init(&c->spends.watches);
-	list_init(&c->spends.elsewhere);
-	list_init(&c->spends.ops);
-	list_init(&c->spends.kept);
+	map_init(&c->spends->by_id);
+	list_init(&c->spends->nodes);
+	list_init(&c->spends->watches);
+	list_init(&c->spends->elsewhere);
+	list_init(&c->spends->ops);
+	list_init(&c->spends->kept);
 }
 
 void spend_start(struct core *c)
 {
-	c->spends.started = true;
-	c->spends.watch.changed = on_signer;
-	c->spends.watch.told = on_told;
-	signer_watch(c, &c->spends.watch);
+	c->spends->started = true;
+	c->spends->watch.changed = on_signer;
+	c->spends->watch.told = on_told;
+	signer_watch(c, &c->spends->watch);
 	if (signer_is_open(c))
 		read_anew(c);
 }
@@ -565,13 +566,13 @@ void spend_stop(struct core *c)
 	struct err e = { 0 };
 
 	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
-	signer_unwatch(&c->spends.watch);
+	signer_unwatch(&c->spends->watch);
 	sync_end(c);
-	while (!list_empty(&c->spends.ops))
-		spend_op_end(CONTAINER(c->spends.ops.next, struct spend_op, link), NULL, &e);
-	for (struct map_node *n; (n = map_first(&c->spends.by_id));)
+	while (!list_empty(&c->spends->ops))
+		spend_op_end(CONTAINER(c->spends->ops.next, struct spend_op, link), NULL, &e);
+	for (struct map_node *n; (n = map_first(&c->spends->by_id));)
 		entry_free(CONTAINER(n, struct spend_entry, by_id));
-	LIST_EACH (it, &c->spends.nodes)
+	LIST_EACH (it, &c->spends->nodes)
 		spend_follow_stop(CONTAINER(it, struct spend_node, link));
 }
 
@@ -579,5 +580,5 @@ void spend_done(struct core *c)
 {
 	spend_forget_kept(c);
 	spend_node_free_all(c);
-	map_done(&c->spends.by_id);
+	map_done(&c->spends->by_id);
 }

@@ -8,7 +8,8 @@
 
 #include <stdio.h>
 
-#include "core_state.h"
+#include "agents.h"
+#include "core_base.h"
 #include "text.h"
 #include "poison.h"
 

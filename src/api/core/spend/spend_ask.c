@@ -11,9 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "agents.h"
 #include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "num.h"
 #include "sha256.h"
 #include "text.h"
@@ -138,11 +139,11 @@ static void keep(struct core *c, const struct asking *q, const char *id)
 	memcpy(k->content, q->content, sizeof(k->content));
 	memcpy(k->id, id, sizeof(k->id));
 	k->until_ms = clock_wall_ms() + KEEP_MS;
-	list_append(&c->spends.kept, &k->link);
-	if (++c->spends.n_kept > KEEP_MOST) {
-		struct kept *oldest = CONTAINER(c->spends.kept.next, struct kept, link);
+	list_append(&c->spends->kept, &k->link);
+	if (++c->spends->n_kept > KEEP_MOST) {
+		struct kept *oldest = CONTAINER(c->spends->kept.next, struct kept, link);
 		list_del(&oldest->link);
-		c->spends.n_kept--;
+		c->spends->n_kept--;
 		free(oldest);
 	}
 }
@@ -152,7 +153,7 @@ static bool recall(struct core *c, const struct asking *q, char ret[SPEND_ID + 1
 {
 	bool found = false;
 
-	LIST_EACH (it, &c->spends.kept) {
+	LIST_EACH (it, &c->spends->kept) {
 		struct kept *k = CONTAINER(it, struct kept, link);
 		const bool old = clock_wall_ms() > k->until_ms,
 			   same = memcmp(k->content, q->content, sizeof(k->content)) == 0;
@@ -163,7 +164,7 @@ static bool recall(struct core *c, const struct asking *q, char ret[SPEND_ID + 1
 			found = true;
 		}
 		list_del(&k->link);
-		c->spends.n_kept--;
+		c->spends->n_kept--;
 		free(k);
 	}
 	return found;
@@ -171,11 +172,11 @@ static bool recall(struct core *c, const struct asking *q, char ret[SPEND_ID + 1
 
 void spend_forget_kept(struct core *c)
 {
-	LIST_EACH (it, &c->spends.kept) {
+	LIST_EACH (it, &c->spends->kept) {
 		list_del(it);
 		free(CONTAINER(it, struct kept, link));
 	}
-	c->spends.n_kept = 0;
+	c->spends->n_kept = 0;
 }
 
 /* ---- waiting ---- */

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "text.h"
 #include "poison.h"

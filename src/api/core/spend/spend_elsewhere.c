@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "spend_moves.h"
 #include "text.h"
@@ -19,7 +19,7 @@
 
 void spend_elsewhere_add(struct core *c, struct spend_elsewhere *b)
 {
-	list_append(&c->spends.elsewhere, &b->link);
+	list_append(&c->spends->elsewhere, &b->link);
 }
 
 void spend_elsewhere_end(struct spend_entry *x)
@@ -93,7 +93,7 @@ static const char *method_of(int32_t kind)
 
 static void offer(struct spend_entry *x)
 {
-	LIST_EACH (it, &x->core->spends.elsewhere) {
+	LIST_EACH (it, &x->core->spends->elsewhere) {
 		struct spend_elsewhere *b = CONTAINER(it, struct spend_elsewhere, link);
 		if (!b->has(b, x->account, x->chain))
 			continue;
@@ -164,9 +164,9 @@ void spend_elsewhere_begin(struct spend_entry *x)
 
 void spend_elsewhere_changed(struct core *c)
 {
-	for (struct map_node *n = map_first(&c->spends.by_id), *next; n; n = next) {
+	for (struct map_node *n = map_first(&c->spends->by_id), *next; n; n = next) {
 		struct spend_entry *x = CONTAINER(n, struct spend_entry, by_id);
-		next = map_next(&c->spends.by_id, n);
+		next = map_next(&c->spends->by_id, n);
 		if (x->state == SGN_STATE_AWAITING_WALLET && !x->elsewhere && !x->busy)
 			spend_elsewhere_begin(x);
 	}

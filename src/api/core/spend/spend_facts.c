@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "spend_moves.h"
 #include "text.h"
 #include "poison.h"

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "text.h"
 #include "poison.h"

@@ -4,7 +4,7 @@
  */
 #include "spend_late.h"
 
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "spends.h"
 #include "poison.h"

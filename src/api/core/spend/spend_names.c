@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "poison.h"
 
 static const char *const states[] = {

@@ -11,9 +11,11 @@
 #include <stdlib.h>
 
 #include "addr.h"
+#include "agents.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "num.h"
+#include "spec.h"
 #include "poison.h"
 
 #define ONE_MS    6000 /* for a node, while there is another one */
@@ -33,7 +35,7 @@ static const struct config_chain *configured(const struct core *c, const char *i
 
 static struct spend_node *find(struct core *c, uint64_t chain, struct view url)
 {
-	LIST_EACH (it, &c->spends.nodes) {
+	LIST_EACH (it, &c->spends->nodes) {
 		struct spend_node *n = CONTAINER(it, struct spend_node, link);
 		if (n->chain == chain && (url.n ? n->url && view_is(url, n->url) : !n->url))
 			return n;
@@ -75,7 +77,7 @@ static struct spend_node *make(struct core *c, const char *id, uint64_t chain, s
 		n->settings.n_rpc = 1;
 	}
 	list_init(&n->followed);
-	list_append(&c->spends.nodes, &n->link);
+	list_append(&c->spends->nodes, &n->link);
 	return n;
 }
 
@@ -97,7 +99,7 @@ struct spend_node *spend_node_get(struct core *c, struct view agent, uint64_t ch
 
 void spend_node_free_all(struct core *c)
 {
-	LIST_EACH (it, &c->spends.nodes) {
+	LIST_EACH (it, &c->spends->nodes) {
 		struct spend_node *n = CONTAINER(it, struct spend_node, link);
 		list_del(&n->link);
 		free(n->url);

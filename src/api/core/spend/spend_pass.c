@@ -5,8 +5,9 @@
 
 #include <stdio.h>
 
+#include "agents.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "poison.h"
 
 struct passing {
@@ -125,9 +126,9 @@ static void on_paused(struct signer_ask *a, const void *reply, const struct err 
 
 	spend_op_end(&p->op, reply, e);
 	/* What was pending may be cancelled. */
-	for (struct map_node *n = map_first(&c->spends.by_id), *next; !e && n; n = next) {
+	for (struct map_node *n = map_first(&c->spends->by_id), *next; !e && n; n = next) {
 		struct spend_entry *x = CONTAINER(n, struct spend_entry, by_id);
-		next = map_next(&c->spends.by_id, n);
+		next = map_next(&c->spends->by_id, n);
 		if (x->state != SGN_STATE_PENDING && x->state != SGN_STATE_APPROVED)
 			continue;
 		x->look = true;
@@ -192,7 +193,7 @@ int spend_chains(struct core *c, const struct actor *a, void (*each)(void *arg, 
 					 .explorer = k->explorer,
 					 .nodes = k->n_rpc,
 					 .confirmations = k->confirmations };
-		LIST_EACH (it, &c->spends.nodes) {
+		LIST_EACH (it, &c->spends->nodes) {
 			const struct spend_node *n = CONTAINER(it, struct spend_node, link);
 			if (!view_is(k->id, n->id))
 				continue;

@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "agents.h"
+#include "core_base.h"
+#include "keys.h"
 #include "poison.h"
 
 #define MEMORY    (32u * 1024 * 1024)
@@ -38,7 +40,7 @@ void *spend_op_new(struct core *c, size_t size, const struct actor *a, job_done 
 			*p = ';'; /* commas stand between those who approved */
 	} else if (a)
 		snprintf(op->by, sizeof(op->by), "%s", a->key);
-	list_append(&c->spends.ops, &op->link);
+	list_append(&c->spends->ops, &op->link);
 	return op;
 }
 
@@ -175,11 +177,11 @@ static int list_agents(struct listing *l, struct sgn_list *m)
 
 	if (l->agent[0] || l->op.actor.role == STORE_ROLE_ADMIN)
 		return 0;
-	m->agents.items = arena_array(&l->op.arena, c->agents.by_id.n + 1, sizeof(*m->agents.items));
+	m->agents.items = arena_array(&l->op.arena, c->agents->by_id.n + 1, sizeof(*m->agents.items));
 	if (!m->agents.items)
 		return -ENOMEM;
 	m->agents.items[m->agents.n++] = VIEW(""); /* nobody's name: none at all would mean all of them */
-	for (struct map_node *it = map_first(&c->agents.by_id); it; it = map_next(&c->agents.by_id, it)) {
+	for (struct map_node *it = map_first(&c->agents->by_id); it; it = map_next(&c->agents->by_id, it)) {
 		const struct agent *a = CONTAINER(it, struct agent, by_id);
 		if (a->tenant == l->op.actor.tenant)
 			m->agents.items[m->agents.n++] = view_of(a->id);

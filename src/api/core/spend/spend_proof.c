@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "sig.h"
 #include "text.h"
 #include "typed.h"

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "poison.h"
 
 #define ROUNDS 2000 /* an agent has at most some that wait */

@@ -162,6 +162,7 @@ struct spend_entry {
 };
 
 struct spends {
+	struct core *core;
 	struct map by_id;
 	struct list nodes, watches, elsewhere, ops;
 	struct list kept; /* what was decided while nobody waited */

@@ -12,15 +12,25 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "agents.h"
 #include "bridges.h"
-#include "core_state.h"
+#include "core_base.h"
+#include "event.h"
+#include "events.h"
+#include "image.h"
 #include "life.h"
 #include "log.h"
+#include "pool.h"
+#include "signer.h"
 #include "snapshots.h"
+#include "spends.h"
 #include "stats.h"
 #include "templates.h"
-#include "wire_gen.h"
 #include "templates_kept.h"
+#include "vault.h"
+#include "walletconnect_impl.h"
+#include "webhooks.h"
+#include "wire_gen.h"
 #include "workspaces.h"
 #include "poison.h"
 
@@ -37,7 +47,7 @@ struct adoption {
 static void give_up(struct adoption *a, const struct err *e)
 {
 	log_error("cannot start: %s", e->msg);
-	a->core->on_lost(a->core);
+	a->core->startup->on_lost(a->core->startup->arg);
 }
 
 static void ready_when_done(struct adoption *a)
@@ -46,7 +56,7 @@ static void ready_when_done(struct adoption *a)
 	if (!a->reconciled || !a->imaged || !a->postured || !a->has_snapshots || !a->has_workspaces ||
 	    !a->gated)
 		return;
-	c->adoption = NULL;
+	c->startup->adoption = NULL;
 	free(a);
 	pool_start(c);
 	webhooks_start(c);
@@ -58,7 +68,7 @@ static void ready_when_done(struct adoption *a)
 	templates_recover(c);
 	agents_run_recover(c);
 	spend_start(c);
-	c->on_ready(c->arg);
+	c->startup->on_ready(c->startup->arg);
 }
 
 /* ---- images and posture ---- */
@@ -99,10 +109,10 @@ static void on_posture(void *arg, const void *result, const struct err *e)
 /* Boxes have their policies, or there is no gate, which lets nobody through. */
 static void on_gated(struct core *c)
 {
-	if (!c->adoption)
+	if (!c->startup->adoption)
 		return;
-	c->adoption->gated = true;
-	ready_when_done(c->adoption);
+	c->startup->adoption->gated = true;
+	ready_when_done(c->startup->adoption);
 }
 
 static int on_reconciled(struct call *call, const struct frame *f, int fd)
@@ -134,10 +144,10 @@ static int reconcile(struct adoption *a)
 	struct core *c = a->core;
 	struct wire_reconcile msg = { 0 };
 
-	msg.keep.items = calloc(c->n_boxes + 1, sizeof(*msg.keep.items));
+	msg.keep.items = calloc(c->boxes->n + 1, sizeof(*msg.keep.items));
 	if (!msg.keep.items)
 		return -ENOMEM;
-	LIST_EACH (it, &c->boxes)
+	LIST_EACH (it, &c->boxes->all)
 		msg.keep.items[msg.keep.n++] = view_of(BOX_OF(it, order)->id);
 	a->reconcile.ops = &reconcile_ops;
 	int r = keeper_call(c, &a->reconcile, WIRE_TYPE_RECONCILE, KEEPER_MS, &wire_reconcile_msg, &msg);
@@ -186,12 +196,12 @@ static int adopt_all(struct core *c, const struct wire_box_list_reply *have)
 		r = map_put(&alive, &nodes[i], have->boxes.items[i].id);
 	if (r < 0)
 		goto out;
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
 		const struct map_node *n = map_get(&alive, view_of(b->id));
 		adopt_box(b, n, n && have->boxes.items[n - nodes].paused);
 	}
-	log_info("%u sandboxes in the store, %zu with the keeper", c->n_boxes, have->boxes.n);
+	log_info("%u sandboxes in the store, %zu with the keeper", c->boxes->n, have->boxes.n);
 out:
 	map_done(&alive);
 	free(nodes);
@@ -312,7 +322,7 @@ int adopt_begin(struct core *c, struct err *e)
 	if (!a)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "start");
 	a->core = c;
-	c->adoption = a;
+	c->startup->adoption = a;
 	int r = ask_lists(a);
 	if (r < 0)
 		return err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
@@ -325,7 +335,7 @@ int adopt_begin(struct core *c, struct err *e)
 
 void adopt_stop(struct core *c)
 {
-	struct adoption *a = c->adoption;
+	struct adoption *a = c->startup->adoption;
 	if (!a)
 		return;
 	job_abandon(a->images);
@@ -334,6 +344,6 @@ void adopt_stop(struct core *c)
 	mux_cancel(&a->reconcile);
 	mux_cancel(&a->snapshots);
 	mux_cancel(&a->workspaces);
-	c->adoption = NULL;
+	c->startup->adoption = NULL;
 	free(a);
 }

@@ -8,13 +8,30 @@
 #include <stdlib.h>
 
 #include "adopt.h"
-#include "core_state.h"
+#include "agents.h"
+#include "ailog.h"
+#include "allowances.h"
+#include "audit_log.h"
+#include "carrier.h"
+#include "chains.h"
+#include "core_base.h"
+#include "events.h"
+#include "images.h"
 #include "log.h"
+#include "outputs.h"
+#include "pool.h"
 #include "sign.h"
+#include "signer.h"
 #include "snapshots.h"
+#include "spends.h"
 #include "templates.h"
 #include "templates_kept.h"
+#include "trend_ring.h"
+#include "usage.h"
+#include "vault.h"
+#include "walletconnect_impl.h"
 #include "watchers.h"
+#include "webhooks.h"
 #include "workspaces.h"
 #include "poison.h"
 
@@ -27,47 +44,14 @@ int core_say_ready(struct core *c)
 	return keeper_say_ready(c);
 }
 
-const struct config *core_config(const struct core *c)
-{
-	return c->config;
-}
-
-const struct core_posture *core_posture(const struct core *c)
-{
-	return &c->posture;
-}
-
-const struct backend *core_backend(const struct core *c, struct view name, struct err *e)
-{
-	const struct core_posture *p = &c->posture;
-
-	for (size_t i = 0; i < p->n; i++)
-		if (!name.n || view_eq(name, p->backends[i].name))
-			return &p->backends[i];
-	struct buf names = BUF_INIT(128);
-	for (size_t i = 0; i < p->n; i++)
-		buf_printf(&names, "%s%.*s", i ? ", " : "", VIEW_ARG(p->backends[i].name));
-	err_set(e, ERR_INVALID, "backend must be one of: %.*s", VIEW_ARG(buf_view(&names)));
-	buf_done(&names);
-	return NULL;
-}
-
-bool core_backend_can(const struct backend *b, const char *what)
-{
-	for (size_t i = 0; i < b->n_can; i++)
-		if (view_is(b->can[i], what))
-			return true;
-	return false;
-}
-
 const char *core_not_ready(const struct core *c)
 {
-	if (c->adoption)
+	if (c->startup->adoption)
 		return "the sandboxes are being adopted";
 	if (c->store_failed)
 		return "the store does not take writes";
-	if (c->storage_wrong[0])
-		return c->storage_wrong;
+	if (c->keeper->storage_wrong[0])
+		return c->keeper->storage_wrong;
 	if (!c->posture.known)
 		return "the machine's posture is not known";
 	if (!c->posture.n || !c->posture.backends[0].ok)
@@ -78,36 +62,16 @@ const char *core_not_ready(const struct core *c)
 void core_stats(const struct core *c, struct core_stats *ret)
 {
 	*ret = c->stats;
-	ret->keeper_calls = c->keeper.calls;
-	LIST_EACH (it, &c->boxes)
+	ret->keeper_calls = c->keeper->calls;
+	LIST_EACH (it, &c->boxes->all)
 		if (!BOX_OF(it, order)->in->pooled)
 			ret->boxes[BOX_OF(it, order)->state.status]++;
 }
 
-struct store_stats core_store_stats(const struct core *c)
-{
-	return store_stats(c->store);
-}
-
 void core_on_caller(struct core *c, void (*on_caller)(void *arg, const struct box *b, int fd), void *arg)
 {
-	c->on_caller = on_caller;
-	c->caller_arg = arg;
-}
-
-void core_store_result(struct core *c, const struct err *e)
-{
-	/* A write that broke a rule of the schema says nothing about the disk. */
-	bool failed = e && e->code != ERR_CONFLICT && e->code != ERR_NOT_FOUND;
-
-	if (failed && !c->store_failed)
-		log_error("the store does not take writes: %s", e->msg);
-	c->store_failed = failed;
-}
-
-void core_store_done(void *arg, const struct err *e)
-{
-	core_store_result(arg, e);
+	c->policies->on_caller = on_caller;
+	c->policies->caller_arg = arg;
 }
 
 /* ---- loading ---- */
@@ -301,42 +265,122 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 
 /* ---- life ---- */
 
-static void lost(struct core *c)
+/* The core, and what each of its rooms owns. */
+struct core_whole {
+	struct core core;
+	struct who who;
+	struct audit_log audit;
+	struct quotas quotas;
+	struct keeper keeper;
+	struct vault_channel vault;
+	struct signer_channel signer;
+	struct carrier carrier;
+	struct events events;
+	struct webhooks webhooks;
+	struct boxes boxes;
+	struct snapshots snapshots;
+	struct workspaces workspaces;
+	struct images images;
+	struct policies policies;
+	struct trust trust;
+	struct rush rush;
+	struct retire retire;
+	struct pool pool;
+	struct sampler sampler;
+	struct outputs outputs;
+	struct watchers watchers;
+	struct templates templates;
+	struct usage usage;
+	struct allowances allowances;
+	struct ailog ailog;
+	struct chains chains;
+	struct agents agents;
+	struct spends spends;
+	struct walletconnect walletconnect;
+	struct trend trend;
+	struct startup startup;
+};
+
+static struct core *allocate(const struct core_setup *s)
 {
-	c->on_lost_(c->arg);
+	struct core_whole *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return NULL;
+	w->core = (struct core){
+		.loop = s->loop,
+		.store = s->store,
+		.config = s->config,
+		.who = &w->who,
+		.audit = &w->audit,
+		.quotas = &w->quotas,
+		.keeper = &w->keeper,
+		.vault = &w->vault,
+		.signer = &w->signer,
+		.carrier = &w->carrier,
+		.events = &w->events,
+		.webhooks = &w->webhooks,
+		.boxes = &w->boxes,
+		.snapshots = &w->snapshots,
+		.workspaces = &w->workspaces,
+		.images = &w->images,
+		.policies = &w->policies,
+		.trust = &w->trust,
+		.rush = &w->rush,
+		.retire = &w->retire,
+		.pool = &w->pool,
+		.sampler = &w->sampler,
+		.outputs = &w->outputs,
+		.watchers = &w->watchers,
+		.templates = &w->templates,
+		.usage = &w->usage,
+		.allowances = &w->allowances,
+		.ailog = &w->ailog,
+		.chains = &w->chains,
+		.agents = &w->agents,
+		.spends = &w->spends,
+		.walletconnect = &w->walletconnect,
+		.trend = &w->trend,
+		.startup = &w->startup,
+	};
+	w->keeper.core = w->vault.core = w->signer.core = w->carrier.core = &w->core;
+	w->events.core = w->audit.core = w->trend.core = w->webhooks.core = &w->core;
+	w->sampler.core = w->pool.core = w->policies.core = &w->core;
+	w->chains.core = w->spends.core = w->walletconnect.core = &w->core;
+	w->startup = (struct startup){ .on_ready = s->on_ready, .on_lost = s->on_lost, .arg = s->arg };
+	return &w->core;
 }
 
-static void init(struct core *c, const struct core_setup *s)
+static void lost(struct core *c)
 {
-	c->loop = s->loop;
-	c->store = s->store;
-	c->config = s->config;
-	c->on_ready = s->on_ready;
-	c->on_lost_ = s->on_lost;
-	c->arg = s->arg;
-	c->on_lost = lost;
-	map_init(&c->tenants_by_id);
-	map_init(&c->tenants_by_name);
-	map_init(&c->keys_by_id);
-	map_init(&c->keys_by_hash);
-	map_init(&c->boxes_by_id);
-	map_init(&c->boxes_by_name);
-	list_init(&c->keys);
-	list_init(&c->logins);
-	list_init(&c->boxes);
-	map_init(&c->snapshots_by_id);
-	map_init(&c->workspaces_by_id);
-	list_init(&c->snapshots);
-	list_init(&c->workspaces);
-	list_init(&c->kept_steps);
-	list_init(&c->templates);
-	list_init(&c->template_starts);
-	list_init(&c->layers);
-	list_init(&c->watchers);
+	c->startup->on_lost(c->startup->arg);
+}
+
+static void init(struct core *c)
+{
+	c->keeper->on_lost = lost;
+	map_init(&c->who->tenants_by_id);
+	map_init(&c->who->tenants_by_name);
+	map_init(&c->who->keys_by_id);
+	map_init(&c->who->keys_by_hash);
+	map_init(&c->boxes->by_id);
+	map_init(&c->boxes->by_name);
+	list_init(&c->who->keys);
+	list_init(&c->who->logins);
+	list_init(&c->boxes->all);
+	map_init(&c->snapshots->by_id);
+	map_init(&c->workspaces->by_id);
+	list_init(&c->snapshots->all);
+	list_init(&c->workspaces->all);
+	list_init(&c->templates->kept_steps);
+	list_init(&c->templates->all);
+	list_init(&c->templates->starts);
+	list_init(&c->templates->layers);
+	list_init(&c->watchers->all);
 	agents_init(c);
 	chains_init(c);
 	spend_init(c);
-	outputs_init(&c->outputs);
+	outputs_init(c->outputs);
 	quotas_init(c);
 	vault_init(c);
 	signer_init(c);
@@ -350,12 +394,12 @@ static void init(struct core *c, const struct core_setup *s)
 
 struct core *core_new(const struct core_setup *s, struct err *e)
 {
-	struct core *c = calloc(1, sizeof(*c));
+	struct core *c = allocate(s);
 	if (!c) {
 		err_sys(e, ERR_INTERNAL, ENOMEM, "core");
 		return NULL;
 	}
-	init(c, s);
+	init(c);
 	int r = events_init(c);
 	if (r >= 0)
 		r = pool_init(c);
@@ -428,5 +472,5 @@ void core_free(struct core *c)
 	arena_done(&c->posture.arena);
 	logins_done(c);
 	keys_done(c);
-	free(c);
+	free(CONTAINER(c, struct core_whole, core));
 }

@@ -6,6 +6,7 @@
 #include "core.h"
 
 struct trend {
+	struct core *core;
 	struct trend_sample samples[TREND_SAMPLES];
 	size_t n, head;
 	struct loop_timer timer;

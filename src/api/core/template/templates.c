@@ -9,7 +9,8 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
+#include "image.h"
 #include "ledger.h"
 #include "log.h"
 #include "rnd.h"
@@ -32,7 +33,7 @@ static const char what[] = "template";
 
 static void count_log(struct template_build *b, int64_t bytes)
 {
-	b->of->core->log_bytes += (size_t)bytes;
+	b->of->core->templates->log_bytes += (size_t)bytes;
 	ledger_count(b->of->core, b->of->tenant, LEDGER_LOGS, bytes);
 }
 
@@ -77,7 +78,7 @@ struct template *templates_new(struct core *c, const struct tenant *tenant, stru
 	t->tenant = tenant;
 	t->created_ms = clock_wall_ms();
 	list_init(&t->builds);
-	list_append(&c->templates, &t->order);
+	list_append(&c->templates->all, &t->order);
 	return t;
 }
 
@@ -112,7 +113,7 @@ struct template_build *templates_build_new(struct template *t)
 void templates_done(struct core *c)
 {
 	templates_start_done(c);
-	LIST_EACH (it, &c->templates)
+	LIST_EACH (it, &c->templates->all)
 		template_free(CONTAINER(it, struct template, order));
 	templates_layer_done(c);
 	templates_kept_done(c);
@@ -125,7 +126,7 @@ static bool make_room(struct core *c)
 	const struct tenant *most = ledger_largest(c, LEDGER_LOGS);
 	struct template_build *oldest = NULL;
 
-	LIST_EACH (it, &c->templates) {
+	LIST_EACH (it, &c->templates->all) {
 		const struct template *t = CONTAINER(it, struct template, order);
 		TEMPLATES_EACH_BUILD(b, t)
 		if (t->tenant == most && b->n_logs &&
@@ -153,7 +154,7 @@ void templates_log_at(struct template_build *b, int64_t at_ms, enum template_lev
 		text = VIEW("(what follows is not kept)");
 		b->log_bytes = LOG_BYTES + 1;
 	}
-	while (c->log_bytes > LOGS_BYTES)
+	while (c->templates->log_bytes > LOGS_BYTES)
 		if (!make_room(c))
 			return;
 	text.n = strnlen(text.p, text.n);
@@ -175,7 +176,7 @@ void templates_log_at(struct template_build *b, int64_t at_ms, enum template_lev
 
 static struct template *by_name(const struct core *c, const struct tenant *tenant, struct view name)
 {
-	LIST_EACH (it, &c->templates) {
+	LIST_EACH (it, &c->templates->all) {
 		struct template *t = CONTAINER(it, struct template, order);
 		if (t->tenant == tenant && view_is(name, t->name))
 			return t;
@@ -185,7 +186,7 @@ static struct template *by_name(const struct core *c, const struct tenant *tenan
 
 static struct template *by_id(const struct core *c, struct view id)
 {
-	LIST_EACH (it, &c->templates) {
+	LIST_EACH (it, &c->templates->all) {
 		struct template *t = CONTAINER(it, struct template, order);
 		if (view_is(id, t->id))
 			return t;
@@ -261,7 +262,7 @@ int templates_each(struct core *c, const struct actor *a, void (*each)(void *arg
 {
 	if (auth_permit(a, ACT_SNAPSHOT_LIST, NULL, e) < 0)
 		return -1;
-	LIST_EACH (it, &c->templates) {
+	LIST_EACH (it, &c->templates->all) {
 		const struct template *t = CONTAINER(it, struct template, order);
 		if (!t->removing && auth_permit_on(a, ACT_SNAPSHOT_READ, t->tenant, what, NULL) >= 0)
 			each(arg, t);
@@ -283,7 +284,7 @@ const struct template_build *templates_of_snapshot(const struct core *c, struct 
 {
 	if (!snapshot.n)
 		return NULL;
-	LIST_EACH (it, &c->templates) {
+	LIST_EACH (it, &c->templates->all) {
 		const struct template *t = CONTAINER(it, struct template, order);
 		TEMPLATES_EACH_BUILD(b, t)
 		if (view_is(snapshot, b->snapshot))
@@ -312,7 +313,8 @@ void templates_take_record(struct template_build *b, struct view record)
 	if (!b->record.p)
 		b->record = VIEW("");
 	if (c->config->egress.detect && b->record.n &&
-	    config_sets_merge(&b->arena, &c->policies.sets, b->record, &b->env, "template", &b->sets, &e) < 0)
+	    config_sets_merge(&b->arena, &c->policies->sets, b->record, &b->env, "template", &b->sets, &e) <
+		    0)
 		log_warn("template %s: its sets of hosts are its image's: %s", b->of->id, e.msg);
 }
 
@@ -320,7 +322,7 @@ void templates_take_record(struct template_build *b, struct view record)
 
 static bool is_used(const struct core *c, const char *snapshot)
 {
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		const struct box_spec *s = &BOX_OF(it, order)->spec;
 
 		if (view_is(s->snapshot, snapshot) || view_is(s->origin, snapshot))
@@ -388,7 +390,7 @@ static bool was_builder(const struct core *c, const struct box *b)
 	struct view template = spec_map_get(&b->spec.metadata, VIEW("template")),
 		    build = spec_map_get(&b->spec.metadata, VIEW("build"));
 
-	LIST_EACH (it, &c->templates) {
+	LIST_EACH (it, &c->templates->all) {
 		struct template *t = CONTAINER(it, struct template, order);
 		if (t->tenant != b->tenant || !view_is(template, t->id))
 			continue;
@@ -401,12 +403,12 @@ static bool was_builder(const struct core *c, const struct box *b)
 
 void templates_recover(struct core *c)
 {
-	LIST_EACH (it, &c->boxes) {
+	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
 		if (b->state.status != BOX_DELETING && was_builder(c, b))
 			remove_unwanted(b);
 	}
-	LIST_EACH (it, &c->templates) {
+	LIST_EACH (it, &c->templates->all) {
 		struct template *t = CONTAINER(it, struct template, order);
 		bool changed = false;
 		TEMPLATES_EACH_BUILD(b, t)

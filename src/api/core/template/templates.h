@@ -12,6 +12,14 @@ struct template_layer;
 struct snapshot;
 struct store_template;
 
+struct templates {
+	struct list all;            /* in the order of their making */
+	struct list starts, layers; /* templates_start.c, templates_layer.c */
+	struct list kept_steps;     /* templates_kept.c */
+	unsigned n_layers;
+	uint64_t layer_bytes, log_bytes; /* of uploads; of the logs of builds */
+};
+
 void templates_start_done(struct core *c);
 /* For the build: held until it is given back. -errno; 0: the end. */
 struct template_layer *templates_layer_hold(struct core *c, const struct template *t, struct view hash);

@@ -11,7 +11,7 @@
 
 #include "agents.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "images.h"
 #include "log.h"
 #include "snapshots.h"
@@ -45,7 +45,7 @@ void templates_run_free(struct template_run *r)
 
 bool templates_is_builder(const struct core *c, const struct box *b)
 {
-	LIST_EACH (it, &c->templates) {
+	LIST_EACH (it, &c->templates->all) {
 		const struct template *t = CONTAINER(it, struct template, order);
 		TEMPLATES_EACH_BUILD(one, t)
 		if (one->run && strcmp(one->run->box, b->id) == 0)

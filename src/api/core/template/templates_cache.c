@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "images.h"
 #include "sha256.h"
 #include "snapshots.h"
@@ -56,7 +56,7 @@ static void hash_step(const struct template_step *s, uint8_t at[SHA256_SIZE])
 
 static const struct template_build *find(const struct template_run *r, const char *key)
 {
-	LIST_EACH (it, &r->core->templates) {
+	LIST_EACH (it, &r->core->templates->all) {
 		const struct template *t = CONTAINER(it, struct template, order);
 		if (t->tenant != r->build->of->tenant || t->removing)
 			continue;

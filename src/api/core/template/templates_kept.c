@@ -7,7 +7,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "common.h"
+#include "core_base.h"
+#include "keys.h"
 #include "log.h"
 #include "rnd.h"
 #include "snapshots.h"
@@ -43,7 +45,7 @@ static void kept_free(struct kept_step *k)
 
 struct kept_step *templates_kept_find(const struct core *c, const struct tenant *t, const char *key)
 {
-	LIST_EACH (it, &c->kept_steps) {
+	LIST_EACH (it, &c->templates->kept_steps) {
 		struct kept_step *k = CONTAINER(it, struct kept_step, order);
 		if (k->tenant == t && strcmp(k->key, key) == 0)
 			return k;
@@ -53,7 +55,7 @@ struct kept_step *templates_kept_find(const struct core *c, const struct tenant 
 
 bool templates_kept_has(const struct core *c, struct view snapshot)
 {
-	LIST_EACH (it, &c->kept_steps)
+	LIST_EACH (it, &c->templates->kept_steps)
 		if (view_is(snapshot, CONTAINER(it, struct kept_step, order)->snapshot))
 			return true;
 	return false;
@@ -63,7 +65,7 @@ void templates_kept_hold(struct kept_step *k)
 {
 	k->holders++;
 	list_del(&k->order);
-	list_append(&k->core->kept_steps, &k->order);
+	list_append(&k->core->templates->kept_steps, &k->order);
 }
 
 void templates_kept_release(struct kept_step *k)
@@ -87,7 +89,7 @@ static uint64_t total(const struct core *c, const struct tenant *t, unsigned *re
 	uint64_t bytes = 0;
 	unsigned n = 0;
 
-	LIST_EACH (it, &c->kept_steps) {
+	LIST_EACH (it, &c->templates->kept_steps) {
 		const struct kept_step *k = CONTAINER(it, struct kept_step, order);
 		if (k->tenant != t)
 			continue;
@@ -118,7 +120,7 @@ static void drop(struct kept_step *k)
 	char name[sizeof(PREFIX) + BOX_ID];
 
 	/* Those that were made from it hold its files from now on. */
-	LIST_EACH (it, &c->kept_steps) {
+	LIST_EACH (it, &c->templates->kept_steps) {
 		struct kept_step *child = CONTAINER(it, struct kept_step, order);
 		if (child->tenant == k->tenant && strcmp(child->parent, k->key) == 0)
 			memcpy(child->parent, k->parent, sizeof(child->parent));
@@ -133,7 +135,7 @@ static void drop(struct kept_step *k)
 
 static bool drop_oldest(struct core *c, const struct tenant *t)
 {
-	LIST_EACH (it, &c->kept_steps) {
+	LIST_EACH (it, &c->templates->kept_steps) {
 		struct kept_step *k = CONTAINER(it, struct kept_step, order);
 		if (k->tenant == t && !k->holders) {
 			drop(k);
@@ -162,7 +164,7 @@ void templates_kept_shrink(struct core *c, const struct tenant *t, uint64_t mb)
 
 void templates_kept_forget(struct core *c, const struct template *t)
 {
-	LIST_EACH (it, &c->kept_steps) {
+	LIST_EACH (it, &c->templates->kept_steps) {
 		struct kept_step *k = CONTAINER(it, struct kept_step, order);
 		if (!k->holders && k->tenant == t->tenant && strcmp(k->template, t->id) == 0)
 			drop(k);
@@ -171,7 +173,7 @@ void templates_kept_forget(struct core *c, const struct template *t)
 
 void templates_kept_forget_image(struct core *c, struct view digest)
 {
-	LIST_EACH (it, &c->kept_steps) {
+	LIST_EACH (it, &c->templates->kept_steps) {
 		struct kept_step *k = CONTAINER(it, struct kept_step, order);
 		if (!k->holders && view_eq(k->digest, digest))
 			drop(k);
@@ -180,7 +182,7 @@ void templates_kept_forget_image(struct core *c, struct view digest)
 
 void templates_kept_done(struct core *c)
 {
-	LIST_EACH (it, &c->kept_steps)
+	LIST_EACH (it, &c->templates->kept_steps)
 		kept_free(CONTAINER(it, struct kept_step, order));
 }
 
@@ -262,13 +264,13 @@ int templates_kept_load(struct core *c, const struct store_setting *s)
 	    !take_row(k, &row, view_skip(s->name, sizeof(PREFIX) - 1)))
 		kept_free(k);
 	else
-		list_append(&c->kept_steps, &k->order);
+		list_append(&c->templates->kept_steps, &k->order);
 	return 0;
 }
 
 void templates_kept_verify(struct core *c, const struct view *snapshots, size_t n)
 {
-	LIST_EACH (it, &c->kept_steps) {
+	LIST_EACH (it, &c->templates->kept_steps) {
 		struct kept_step *k = CONTAINER(it, struct kept_step, order);
 		bool there = false;
 		for (size_t i = 0; !there && i < n; i++)
@@ -317,7 +319,7 @@ static int on_taken(struct call *call, const struct frame *f, int fd)
 				  k->key); /* it was run again because that was asked for */
 	if (old && !old->holders)
 		drop(old);
-	list_append(&k->core->kept_steps, &k->order);
+	list_append(&k->core->templates->kept_steps, &k->order);
 	row_name(k, name);
 	if (write_row(k, &row) == 0)
 		store_setting_put(k->core->store, &(struct store_setting){ view_of(name), buf_view(&row) },

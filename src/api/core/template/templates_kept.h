@@ -11,7 +11,7 @@
 struct store_setting;
 
 struct kept_step {
-	struct list order; /* of core.kept_steps: the longest unused first */
+	struct list order; /* of templates.kept_steps: the longest unused first */
 	struct core *core;
 	const struct tenant *tenant;
 	char key[TEMPLATES_KEY + 1],

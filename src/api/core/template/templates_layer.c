@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "fd.h"
 #include "num.h"
 #include "rnd.h"
@@ -37,8 +37,8 @@ struct template_layer {
 
 static void layer_free(struct template_layer *l)
 {
-	l->core->layer_bytes -= l->size;
-	l->core->n_layers--;
+	l->core->templates->layer_bytes -= l->size;
+	l->core->templates->n_layers--;
 	list_del(&l->order);
 	fd_close(l->fd);
 	free(l);
@@ -46,7 +46,7 @@ static void layer_free(struct template_layer *l)
 
 static struct template_layer *find(const struct core *c, const struct template *t, struct view hash)
 {
-	LIST_EACH (it, &c->layers) {
+	LIST_EACH (it, &c->templates->layers) {
 		struct template_layer *l = CONTAINER(it, struct template_layer, order);
 		if (l->whole && view_is(hash, l->hash) && view_is(view_of(t->id), l->template))
 			return l;
@@ -95,14 +95,14 @@ int templates_layer_sign(struct core *c, const struct actor *a, struct view ref,
 /* Room for one more: what nobody waits for goes first. */
 static int make_room(struct core *c, struct err *e)
 {
-	LIST_EACH (it, &c->layers) {
+	LIST_EACH (it, &c->templates->layers) {
 		struct template_layer *l = CONTAINER(it, struct template_layer, order);
-		if (c->n_layers < LAYERS_MAX && c->layer_bytes < LAYERS_BYTES)
+		if (c->templates->n_layers < LAYERS_MAX && c->templates->layer_bytes < LAYERS_BYTES)
 			break;
 		if (l->whole && !l->holders)
 			layer_free(l);
 	}
-	if (c->n_layers < LAYERS_MAX && c->layer_bytes < LAYERS_BYTES)
+	if (c->templates->n_layers < LAYERS_MAX && c->templates->layer_bytes < LAYERS_BYTES)
 		return 0;
 	return err_set(e, ERR_UNAVAILABLE, "too many uploads wait for their builds");
 }
@@ -148,14 +148,14 @@ struct template_layer *templates_layer_open(struct core *c, struct view template
 	}
 	l->core = c;
 	l->fd = fd;
-	list_append(&c->layers, &l->order);
-	c->n_layers++;
+	list_append(&c->templates->layers, &l->order);
+	c->templates->n_layers++;
 	return l;
 }
 
 int templates_layer_write(struct template_layer *l, struct view data, struct err *e)
 {
-	if (l->size + data.n > LAYER_BYTES || l->core->layer_bytes + data.n > LAYERS_BYTES)
+	if (l->size + data.n > LAYER_BYTES || l->core->templates->layer_bytes + data.n > LAYERS_BYTES)
 		return err_set(e, ERR_TOO_LARGE,
 			       "the files of a step are at most %llu bytes, all together %llu", LAYER_BYTES,
 			       LAYERS_BYTES);
@@ -167,7 +167,7 @@ int templates_layer_write(struct template_layer *l, struct view data, struct err
 			return err_sys(e, n < 0 && errno == ENOSPC ? ERR_STORAGE : ERR_INTERNAL, errno,
 				       "the upload");
 		l->size += (uint64_t)n;
-		l->core->layer_bytes += (uint64_t)n;
+		l->core->templates->layer_bytes += (uint64_t)n;
 		data = view_skip(data, (size_t)n);
 	}
 	return 0;
@@ -175,7 +175,7 @@ int templates_layer_write(struct template_layer *l, struct view data, struct err
 
 void templates_layer_commit(struct template_layer *l)
 {
-	LIST_EACH (it, &l->core->layers) {
+	LIST_EACH (it, &l->core->templates->layers) {
 		struct template_layer *old = CONTAINER(it, struct template_layer, order);
 		if (old != l && old->whole && !old->holders && view_is(view_of(old->hash), l->hash) &&
 		    view_is(view_of(old->template), l->template))
@@ -211,7 +211,7 @@ void templates_layer_release(struct template_layer *l)
 
 void templates_layer_forget(struct core *c, const struct template *t)
 {
-	LIST_EACH (it, &c->layers) {
+	LIST_EACH (it, &c->templates->layers) {
 		struct template_layer *l = CONTAINER(it, struct template_layer, order);
 		if (l->whole && !l->holders && view_is(view_of(t->id), l->template))
 			layer_free(l);
@@ -220,6 +220,6 @@ void templates_layer_forget(struct core *c, const struct template *t)
 
 void templates_layer_done(struct core *c)
 {
-	LIST_EACH (it, &c->layers)
+	LIST_EACH (it, &c->templates->layers)
 		layer_free(CONTAINER(it, struct template_layer, order));
 }

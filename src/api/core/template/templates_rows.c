@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "core_state.h"
+#include "core_base.h"
+#include "keys.h"
 #include "templates.h"
+#include "who.h"
 #include "poison.h"
 
 #define DOC_MAX    (64u * 1024 * 1024)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "exec.h"
 #include "spec_make.h"
 #include "templates.h"
@@ -20,7 +20,7 @@
 struct start {
 	struct job job;
 	struct core *core;
-	struct list link; /* of core->template_starts */
+	struct list link; /* of core->templates->starts */
 	struct actor actor;
 	char box[BOX_ID + 1];
 	bool trial;
@@ -170,7 +170,7 @@ struct job *templates_start(struct core *c, const struct actor *a, struct view b
 	s->until_ms = clock_mono_ms() + READY_MS;
 	s->arena = ARENA_INIT(SPEC_ARENA_MAX);
 	list_init(&s->task.link);
-	list_append(&c->template_starts, &s->link);
+	list_append(&c->templates->starts, &s->link);
 	s->start = arena_view(&s->arena, b->start);
 	s->ready = arena_view(&s->arena, b->ready);
 	s->user = arena_view(&s->arena, b->user);
@@ -187,6 +187,6 @@ struct job *templates_start(struct core *c, const struct actor *a, struct view b
 
 void templates_start_done(struct core *c)
 {
-	LIST_EACH (it, &c->template_starts)
+	LIST_EACH (it, &c->templates->starts)
 		start_free(CONTAINER(it, struct start, link));
 }

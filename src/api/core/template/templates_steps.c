@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "templates_kept.h"
 #include "poison.h"
 

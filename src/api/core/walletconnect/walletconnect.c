@@ -11,7 +11,7 @@
 #include "address.h"
 #include "clock.h"
 #include "config.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "num.h"
 #include "rnd.h"
@@ -28,7 +28,7 @@
 
 struct wc_session *walletconnect_by_topic(struct core *c, struct view topic)
 {
-	LIST_EACH (it, &c->walletconnect.sessions) {
+	LIST_EACH (it, &c->walletconnect->sessions) {
 		struct wc_session *s = CONTAINER(it, struct wc_session, link);
 		if (s->stage != WC_OVER && (view_is(topic, s->topic) || view_is(topic, s->pairing.topic)))
 			return s;
@@ -38,7 +38,7 @@ struct wc_session *walletconnect_by_topic(struct core *c, struct view topic)
 
 static struct wc_session *find(struct core *c, struct view id)
 {
-	LIST_EACH (it, &c->walletconnect.sessions) {
+	LIST_EACH (it, &c->walletconnect->sessions) {
 		struct wc_session *s = CONTAINER(it, struct wc_session, link);
 		if (s->stage != WC_OVER && view_is(id, s->id))
 			return s;
@@ -61,7 +61,7 @@ static int permit(struct core *c, const struct actor *a, struct err *e)
 /* Nobody is told that there is no session before they were read. */
 static int await_loaded(const struct core *c, struct err *e)
 {
-	return c->walletconnect.loaded || !c->config->agents.walletconnect.project_id.n
+	return c->walletconnect->loaded || !c->config->agents.walletconnect.project_id.n
 		       ? 0
 		       : err_set(e, ERR_UNAVAILABLE, "the sessions with wallets are being read; try again");
 }
@@ -85,7 +85,7 @@ static void release(struct wc_session *s)
 {
 	s->stage = WC_OVER;
 	list_del(&s->link);
-	s->core->walletconnect.n--;
+	s->core->walletconnect->n--;
 	loop_defer(s->core->loop, &s->freeing, run_free);
 	walletconnect_relay_check(s->core);
 	walletconnect_wind(s->core);
@@ -115,10 +115,10 @@ void walletconnect_drop(struct wc_session *s, const char *why)
 
 static void on_wind(struct loop_timer *t)
 {
-	struct core *c = CONTAINER(t, struct core, walletconnect.timer);
+	struct core *c = CONTAINER(t, struct walletconnect, timer)->core;
 	int64_t now = clock_wall_ms();
 
-	LIST_EACH (it, &c->walletconnect.sessions) {
+	LIST_EACH (it, &c->walletconnect->sessions) {
 		struct wc_session *s = CONTAINER(it, struct wc_session, link);
 		if (s->stage == WC_OPEN && s->expires_ms <= now)
 			walletconnect_drop(s, "its time is over");
@@ -135,15 +135,15 @@ void walletconnect_wind(struct core *c)
 
 	if (c->stopping)
 		return;
-	LIST_EACH (it, &c->walletconnect.sessions) {
+	LIST_EACH (it, &c->walletconnect->sessions) {
 		const struct wc_session *s = CONTAINER(it, struct wc_session, link);
 		int64_t left = (s->stage == WC_OPEN ? s->expires_ms : s->pairing.expiry_s * 1000) - now;
 		next = MIN(next, MAX(left, 0));
 	}
-	if (c->walletconnect.n)
-		loop_timer_start(c->loop, &c->walletconnect.timer, (uint64_t)next + 1, on_wind);
+	if (c->walletconnect->n)
+		loop_timer_start(c->loop, &c->walletconnect->timer, (uint64_t)next + 1, on_wind);
 	else
-		loop_timer_stop(&c->walletconnect.timer);
+		loop_timer_stop(&c->walletconnect->timer);
 }
 
 /* ---- the signer's wallets ---- */
@@ -213,9 +213,9 @@ void walletconnect_tell_signer(struct wc_session *s)
 
 static void on_signer(struct signer_watch *w, bool is_open)
 {
-	struct core *c = CONTAINER(w, struct core, walletconnect.signer);
+	struct core *c = CONTAINER(w, struct walletconnect, signer)->core;
 
-	LIST_EACH (it, &c->walletconnect.sessions) {
+	LIST_EACH (it, &c->walletconnect->sessions) {
 		struct wc_session *s = CONTAINER(it, struct wc_session, link);
 		if (is_open && s->stage == WC_OPEN && !s->wallets_known)
 			walletconnect_tell_signer(s);
@@ -305,7 +305,7 @@ struct job *walletconnect_connect(struct core *c, const struct actor *a, const s
 {
 	if (permit(c, a, e) < 0)
 		return NULL;
-	if (c->walletconnect.n >= WCROOM_SESSIONS) {
+	if (c->walletconnect->n >= WCROOM_SESSIONS) {
 		err_set(e, ERR_QUOTA, "there are %d sessions with wallets: end one first", WCROOM_SESSIONS);
 		return NULL;
 	}
@@ -317,8 +317,8 @@ struct job *walletconnect_connect(struct core *c, const struct actor *a, const s
 	}
 	*k = (struct connecting){ .job = { .done = done, .arg = arg }, .core = c };
 	s->job = &k->job;
-	list_append(&c->walletconnect.sessions, &s->link);
-	c->walletconnect.n++;
+	list_append(&c->walletconnect->sessions, &s->link);
+	c->walletconnect->n++;
 	if (walletconnect_peer_propose(s, on_proposed, s, e) < 0) {
 		free(k);
 		s->job = NULL;
@@ -351,7 +351,7 @@ int walletconnect_each(struct core *c, const struct actor *a,
 {
 	if (auth_permit(a, ACT_TENANTS, NULL, e) < 0 || await_loaded(c, e) < 0)
 		return -1;
-	LIST_EACH (it, &c->walletconnect.sessions) {
+	LIST_EACH (it, &c->walletconnect->sessions) {
 		const struct wc_session *s = CONTAINER(it, struct wc_session, link);
 		if (s->stage == WC_OPEN)
 			each(arg, &(struct walletconnect_session){ .id = s->id,
@@ -409,7 +409,7 @@ static void load(struct core *c);
 
 static void on_reload(struct loop_timer *t)
 {
-	load(CONTAINER(t, struct core, walletconnect.again));
+	load(CONTAINER(t, struct walletconnect, again)->core);
 }
 
 static void on_loaded(void *arg, const struct err *e)
@@ -420,20 +420,20 @@ static void on_loaded(void *arg, const struct err *e)
 		return;
 	if (e) {
 		log_warn("the sessions with wallets cannot be read: %s", e->msg);
-		loop_timer_start(c->loop, &c->walletconnect.again, RELOAD_MS, on_reload);
+		loop_timer_start(c->loop, &c->walletconnect->again, RELOAD_MS, on_reload);
 		return;
 	}
-	c->walletconnect.loaded = true;
-	on_wind(&c->walletconnect.timer);
+	c->walletconnect->loaded = true;
+	on_wind(&c->walletconnect->timer);
 	walletconnect_relay_check(c);
 	if (signer_is_open(c))
-		on_signer(&c->walletconnect.signer, true);
+		on_signer(&c->walletconnect->signer, true);
 	spend_elsewhere_changed(c);
 }
 
 static void load(struct core *c)
 {
-	LIST_EACH (it, &c->walletconnect.sessions) /* of a first attempt that failed; pairings stay */
+	LIST_EACH (it, &c->walletconnect->sessions) /* of a first attempt that failed; pairings stay */
 		if (CONTAINER(it, struct wc_session, link)->stage == WC_OPEN)
 			release(CONTAINER(it, struct wc_session, link));
 	walletconnect_kept_load(c, on_loaded, c);
@@ -441,39 +441,39 @@ static void load(struct core *c)
 
 void walletconnect_init(struct core *c)
 {
-	list_init(&c->walletconnect.sessions);
+	list_init(&c->walletconnect->sessions);
 	walletconnect_relay_init(c);
 	walletconnect_ask_init(c);
-	c->walletconnect.signer.changed = on_signer;
+	c->walletconnect->signer.changed = on_signer;
 }
 
 void walletconnect_start(struct core *c)
 {
 	if (!c->config->agents.walletconnect.project_id.n)
 		return;
-	signer_watch(c, &c->walletconnect.signer);
-	spend_elsewhere_add(c, &c->walletconnect.backend);
-	spend_watch(c, &c->walletconnect.watch);
+	signer_watch(c, &c->walletconnect->signer);
+	spend_elsewhere_add(c, &c->walletconnect->backend);
+	spend_watch(c, &c->walletconnect->watch);
 	load(c);
 }
 
 void walletconnect_stop(struct core *c)
 {
-	loop_timer_stop(&c->walletconnect.timer);
-	loop_timer_stop(&c->walletconnect.again);
-	signer_unwatch(&c->walletconnect.signer);
-	spend_unwatch(&c->walletconnect.watch);
+	loop_timer_stop(&c->walletconnect->timer);
+	loop_timer_stop(&c->walletconnect->again);
+	signer_unwatch(&c->walletconnect->signer);
+	spend_unwatch(&c->walletconnect->watch);
 	walletconnect_relay_stop(c);
 	walletconnect_ask_stop(c);
 }
 
 void walletconnect_done(struct core *c)
 {
-	LIST_EACH (it, &c->walletconnect.sessions) {
+	LIST_EACH (it, &c->walletconnect->sessions) {
 		struct wc_session *s = CONTAINER(it, struct wc_session, link);
 		list_del(&s->link);
 		free(s->job);
 		wipe(s);
 	}
-	explicit_bzero(c->walletconnect.seed, sizeof(c->walletconnect.seed));
+	explicit_bzero(c->walletconnect->seed, sizeof(c->walletconnect->seed));
 }

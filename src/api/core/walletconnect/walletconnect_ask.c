@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "text.h"
 #include "walletconnect_impl.h"
@@ -53,7 +53,7 @@ static void free_ask(struct wc_ask *k)
 
 static struct wc_ask *find_request(struct core *c, struct view request)
 {
-	LIST_EACH (it, &c->walletconnect.asks) {
+	LIST_EACH (it, &c->walletconnect->asks) {
 		struct wc_ask *k = CONTAINER(it, struct wc_ask, link);
 		if (view_is(request, k->request))
 			return k;
@@ -226,7 +226,7 @@ bool walletconnect_ask_answer(struct wc_session *s, const struct wc_sign_in *in,
 						     ? in->result->text
 						     : VIEW("") };
 
-	LIST_EACH (it, &s->core->walletconnect.asks) {
+	LIST_EACH (it, &s->core->walletconnect->asks) {
 		struct wc_ask *k = CONTAINER(it, struct wc_ask, link);
 		if (k->session != s || !view_is(in->id, k->id))
 			continue;
@@ -307,7 +307,7 @@ static void go(struct wc_ask *k)
 	struct wc_session *s = k->session;
 	struct written *w;
 
-	if (k->stage != ASK_NEW || k->core->walletconnect.line.state != WC_LINE_OPEN)
+	if (k->stage != ASK_NEW || k->core->walletconnect->line.state != WC_LINE_OPEN)
 		return;
 	if (!can(s, k->errand->method)) {
 		refuse(k, "the wallet does not offer this kind of signature");
@@ -337,7 +337,7 @@ static void go(struct wc_ask *k)
 
 void walletconnect_ask_go(struct core *c)
 {
-	LIST_EACH (it, &c->walletconnect.asks)
+	LIST_EACH (it, &c->walletconnect->asks)
 		go(CONTAINER(it, struct wc_ask, link));
 }
 
@@ -359,7 +359,7 @@ static struct wc_session *find_session(struct core *c, const uint8_t account[20]
 {
 	struct wc_session *best = NULL;
 
-	LIST_EACH (it, &c->walletconnect.sessions) {
+	LIST_EACH (it, &c->walletconnect->sessions) {
 		struct wc_session *s = CONTAINER(it, struct wc_session, link);
 		for (size_t i = 0; s->stage == WC_OPEN && i < s->n_accounts; i++)
 			if (s->accounts[i].chain == chain && memcmp(s->accounts[i].address, account, 20) == 0)
@@ -371,7 +371,7 @@ static struct wc_session *find_session(struct core *c, const uint8_t account[20]
 /* The session that was asked already, wherever the account is offered now. */
 static struct wc_session *find_asker(struct core *c, const char *request)
 {
-	LIST_EACH (it, &c->walletconnect.sessions) {
+	LIST_EACH (it, &c->walletconnect->sessions) {
 		struct wc_session *s = CONTAINER(it, struct wc_session, link);
 		if (s->stage == WC_OPEN && find_asked(s, request))
 			return s;
@@ -381,12 +381,12 @@ static struct wc_session *find_asker(struct core *c, const char *request)
 
 static bool has(struct spend_elsewhere *b, const uint8_t account[20], uint64_t chain)
 {
-	return find_session(CONTAINER(b, struct core, walletconnect.backend), account, chain) != NULL;
+	return find_session(CONTAINER(b, struct walletconnect, backend)->core, account, chain) != NULL;
 }
 
 static void send_errand(struct spend_elsewhere *b, struct spend_errand *q)
 {
-	struct core *c = CONTAINER(b, struct core, walletconnect.backend);
+	struct core *c = CONTAINER(b, struct walletconnect, backend)->core;
 	struct wc_session *asker = find_asker(c, q->id),
 			  *s = asker ? asker : find_session(c, q->account, q->chain);
 	struct wc_ask *k = s ? calloc(1, sizeof(*k)) : NULL;
@@ -401,7 +401,7 @@ static void send_errand(struct spend_elsewhere *b, struct spend_errand *q)
 	k->core = c;
 	k->session = s;
 	k->errand = q;
-	list_append(&c->walletconnect.asks, &k->link);
+	list_append(&c->walletconnect->asks, &k->link);
 	loop_timer_start(c->loop, &k->timer, left > 0 ? (uint64_t)left : 0, on_time);
 	if (asker)
 		attach(k, find_asked(s, k->request));
@@ -411,9 +411,9 @@ static void send_errand(struct spend_elsewhere *b, struct spend_errand *q)
 
 static void take_back(struct spend_elsewhere *b, struct spend_errand *q)
 {
-	struct core *c = CONTAINER(b, struct core, walletconnect.backend);
+	struct core *c = CONTAINER(b, struct walletconnect, backend)->core;
 
-	LIST_EACH (it, &c->walletconnect.asks) {
+	LIST_EACH (it, &c->walletconnect->asks) {
 		struct wc_ask *k = CONTAINER(it, struct wc_ask, link);
 		if (k->errand != q)
 			continue;
@@ -427,7 +427,7 @@ static void take_back(struct spend_elsewhere *b, struct spend_errand *q)
 /* The signer has it: the relay may forget the answer, and so may the vault. */
 static void on_change(struct spend_watch *w, enum spend_change what, const struct spend_view *v)
 {
-	struct core *c = CONTAINER(w, struct core, walletconnect.watch);
+	struct core *c = CONTAINER(w, struct walletconnect, watch)->core;
 	struct wc_ask *k = find_request(c, v->item->id);
 
 	(void)what;
@@ -450,7 +450,7 @@ static void on_change(struct spend_watch *w, enum spend_change what, const struc
 
 void walletconnect_ask_end(struct wc_session *s, const char *why)
 {
-	LIST_EACH (it, &s->core->walletconnect.asks) {
+	LIST_EACH (it, &s->core->walletconnect->asks) {
 		struct wc_ask *k = CONTAINER(it, struct wc_ask, link);
 		if (k->session != s)
 			continue;
@@ -465,7 +465,7 @@ void walletconnect_ask_end(struct wc_session *s, const char *why)
 
 void walletconnect_ask_init(struct core *c)
 {
-	struct walletconnect *w = &c->walletconnect;
+	struct walletconnect *w = c->walletconnect;
 
 	list_init(&w->asks);
 	list_init(&w->late);
@@ -477,7 +477,7 @@ void walletconnect_ask_init(struct core *c)
 
 void walletconnect_ask_stop(struct core *c)
 {
-	LIST_EACH (it, &c->walletconnect.asks)
+	LIST_EACH (it, &c->walletconnect->asks)
 		free_ask(CONTAINER(it, struct wc_ask, link));
 	walletconnect_late_stop(c);
 }

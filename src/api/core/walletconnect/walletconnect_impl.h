@@ -86,6 +86,7 @@ struct wc_session {
 };
 
 struct walletconnect {
+	struct core *core;
 	struct list sessions; /* in the order of their making */
 	unsigned n;
 	struct list asks, late;

@@ -10,7 +10,7 @@
 
 #include "address.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "fd.h"
 #include "log.h"
 #include "num.h"
@@ -240,10 +240,10 @@ static bool read_lists(const struct json *doc, struct wc_session *s)
 /* The place in the list: before what was made later. */
 static struct list *later_than(struct core *c, int64_t created_ms)
 {
-	LIST_EACH (it, &c->walletconnect.sessions)
+	LIST_EACH (it, &c->walletconnect->sessions)
 		if (CONTAINER(it, struct wc_session, link)->created_ms > created_ms)
 			return it;
-	return &c->walletconnect.sessions;
+	return &c->walletconnect->sessions;
 }
 
 static void load_session(struct core *c, struct view id, struct view text)
@@ -267,7 +267,7 @@ static void load_session(struct core *c, struct view id, struct view text)
 		s->signs_typed = flag(doc, "signs_typed");
 		wc_crypto_topic(s->key, s->topic);
 		list_append(later_than(c, s->created_ms), &s->link);
-		c->walletconnect.n++;
+		c->walletconnect->n++;
 	} else {
 		log_error("the session %.*s with a wallet cannot be read", VIEW_ARG(view_head(id, 40)));
 		free(s);
@@ -299,7 +299,7 @@ static int take_values(struct keep *k, const void *msg)
 {
 	const struct wire_secret_read_reply *m = msg;
 	struct load *l = k->arg;
-	struct walletconnect *w = &l->core->walletconnect;
+	struct walletconnect *w = l->core->walletconnect;
 
 	for (size_t i = 0; i < m->values.n && l->at < l->n; i++, l->at++) {
 		if (strcmp(l->names[l->at], IDENTITY) != 0)
@@ -326,7 +326,7 @@ static void on_identity(void *arg, const struct err *e)
 {
 	struct load *l = arg;
 
-	l->core->walletconnect.has_seed = !e;
+	l->core->walletconnect->has_seed = !e;
 	end_load(l, e);
 }
 
@@ -334,7 +334,7 @@ static void read_more(struct load *l)
 {
 	struct wire_secret_wish wishes[READ_MOST] = { 0 };
 	struct wire_secret_read m = { .tenant = VIEW(OWNER), .wishes.items = wishes };
-	struct walletconnect *w = &l->core->walletconnect;
+	struct walletconnect *w = l->core->walletconnect;
 
 	if (l->at >= l->n && w->has_seed) {
 		end_load(l, NULL);

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "text.h"
 #include "walletconnect_impl.h"
@@ -23,7 +23,7 @@ void walletconnect_late_free(struct wc_late *y)
 
 static struct wc_late *find(struct wc_session *s, struct view id)
 {
-	LIST_EACH (it, &s->core->walletconnect.late) {
+	LIST_EACH (it, &s->core->walletconnect->late) {
 		struct wc_late *y = CONTAINER(it, struct wc_late, link);
 		if (y->session == s && view_is(id, y->id))
 			return y;
@@ -54,7 +54,7 @@ static void look(struct wc_late *y)
 
 void walletconnect_late_look(struct core *c)
 {
-	LIST_EACH (it, &c->walletconnect.late)
+	LIST_EACH (it, &c->walletconnect->late)
 		look(CONTAINER(it, struct wc_late, link));
 }
 
@@ -102,7 +102,7 @@ void walletconnect_late_keep(struct wc_session *s, const struct wc_asked *asked,
 	(void)!view_to_str(relay_id, y->relay_id, WC_ID);
 	buf_add(&y->text, a->text);
 	read_answer(y);
-	list_append(&s->core->walletconnect.late, &y->link);
+	list_append(&s->core->walletconnect->late, &y->link);
 	look(y);
 }
 
@@ -118,7 +118,7 @@ struct wc_late *walletconnect_late_take(struct wc_session *s, const char *id)
 /* What the signer is being told goes on: it may be money. */
 void walletconnect_late_end(struct wc_session *s)
 {
-	LIST_EACH (it, &s->core->walletconnect.late) {
+	LIST_EACH (it, &s->core->walletconnect->late) {
 		struct wc_late *y = CONTAINER(it, struct wc_late, link);
 		if (y->session != s)
 			continue;
@@ -130,7 +130,7 @@ void walletconnect_late_end(struct wc_session *s)
 
 void walletconnect_late_stop(struct core *c)
 {
-	LIST_EACH (it, &c->walletconnect.late) {
+	LIST_EACH (it, &c->walletconnect->late) {
 		struct wc_late *y = CONTAINER(it, struct wc_late, link);
 		if (y->busy)
 			spend_late_stop(&y->said);

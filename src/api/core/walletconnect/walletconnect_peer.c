@@ -8,7 +8,7 @@
 
 #include "clock.h"
 #include "config.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "text.h"
 #include "walletconnect_impl.h"
@@ -110,7 +110,7 @@ static void on_kept(void *arg, const struct err *e)
 	struct after *w = arg;
 	struct wc_session *s = NULL;
 
-	LIST_EACH (it, &w->core->walletconnect.sessions)
+	LIST_EACH (it, &w->core->walletconnect->sessions)
 		if (CONTAINER(it, struct wc_session, link) == w->session &&
 		    strcmp(w->session->id, w->id) == 0)
 			s = w->session;

@@ -11,7 +11,7 @@
 
 #include "clock.h"
 #include "config.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "fd.h"
 #include "http1_response.h"
 #include "log.h"
@@ -48,7 +48,7 @@ static void dial(struct core *c);
 
 static struct wc_line *line_of(struct core *c)
 {
-	return &c->walletconnect.line;
+	return &c->walletconnect->line;
 }
 
 /* ---- publications ---- */
@@ -208,7 +208,7 @@ static void close_line(struct core *c)
 
 static void on_again(struct loop_timer *t)
 {
-	struct core *c = CONTAINER(t, struct core, walletconnect.line.timer);
+	struct core *c = CONTAINER(t, struct walletconnect, line.timer)->core;
 
 	line_of(c)->state = WC_LINE_OFF;
 	walletconnect_relay_check(c);
@@ -238,7 +238,7 @@ static void fail_line(struct core *c, const char *why)
 
 static void on_pulse(struct loop_timer *t)
 {
-	struct core *c = CONTAINER(t, struct core, walletconnect.line.pulse);
+	struct core *c = CONTAINER(t, struct walletconnect, line.pulse)->core;
 	struct wc_line *l = line_of(c);
 
 	if (loop_now(c->loop) - l->heard_ms > SILENCE_MS) {
@@ -260,7 +260,7 @@ static void opened(struct core *c)
 	loop_timer_stop(&l->timer);
 	loop_timer_start(c->loop, &l->pulse, PULSE_MS, on_pulse);
 	websocket_init(&l->ws, WEBSOCKET_CLIENT, MESSAGE_MAX);
-	LIST_EACH (it, &c->walletconnect.sessions) {
+	LIST_EACH (it, &c->walletconnect->sessions) {
 		struct wc_session *s = CONTAINER(it, struct wc_session, link);
 		if (n + 2 > ELEMS(topics) || s->stage == WC_OVER)
 			continue;
@@ -396,7 +396,7 @@ static void take_head(struct core *c, struct view data)
 
 static void on_io(struct loop_io *io, uint32_t events)
 {
-	struct core *c = CONTAINER(io, struct core, walletconnect.line.io);
+	struct core *c = CONTAINER(io, struct walletconnect, line.io)->core;
 	struct wc_line *l = line_of(c);
 	char piece[PIECE];
 
@@ -436,7 +436,7 @@ static int put_head(struct core *c)
 		return -EINVAL;
 	buf_printf(&l->out, "GET %.*s%cauth=", VIEW_ARG(u->target),
 		   u->target.n && memchr(u->target.p, '?', u->target.n) ? '&' : '?');
-	int r = wc_identity_token(c->walletconnect.seed,
+	int r = wc_identity_token(c->walletconnect->seed,
 				  &(struct wc_token){ .audience = c->config->agents.walletconnect.relay,
 						      .subject = view_of(subject),
 						      .issued_s = now,
@@ -454,12 +454,12 @@ static int put_head(struct core *c)
 
 static void on_shake_time(struct loop_timer *t)
 {
-	fail_line(CONTAINER(t, struct core, walletconnect.line.timer), "it does not answer");
+	fail_line(CONTAINER(t, struct walletconnect, line.timer)->core, "it does not answer");
 }
 
 static void on_dialled(struct carrier_dial *d, int fd, const struct err *e)
 {
-	struct core *c = CONTAINER(d, struct core, walletconnect.line.dial);
+	struct core *c = CONTAINER(d, struct walletconnect, line.dial)->core;
 	struct wc_line *l = line_of(c);
 
 	l->state = WC_LINE_OFF;
@@ -503,14 +503,14 @@ static void dial(struct core *c)
 
 static void check(struct loop_task *t)
 {
-	struct core *c = CONTAINER(t, struct core, walletconnect.line.checking);
+	struct core *c = CONTAINER(t, struct walletconnect, line.checking)->core;
 	struct wc_line *l = line_of(c);
 	bool needed = !list_empty(&l->waiting);
 
 	l->check_due = false;
-	LIST_EACH (it, &c->walletconnect.sessions)
+	LIST_EACH (it, &c->walletconnect->sessions)
 		needed |= CONTAINER(it, struct wc_session, link)->stage != WC_OVER;
-	needed &= c->walletconnect.has_seed && !c->stopping;
+	needed &= c->walletconnect->has_seed && !c->stopping;
 	if (needed && l->state == WC_LINE_OFF)
 		dial(c);
 	else if (!needed && l->state != WC_LINE_OFF)

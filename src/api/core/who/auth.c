@@ -5,7 +5,7 @@
 #include "who.h"
 
 #include "boxes.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "sha256.h"
 #include "text.h"
 #include "poison.h"

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "log.h"
 #include "rnd.h"
 #include "sha256.h"
@@ -41,7 +41,7 @@ static struct view hash_prefix(const uint8_t hash[32])
 
 const struct key *keys_by_hash(struct core *c, const uint8_t hash[32])
 {
-	struct map_node *n = map_get(&c->keys_by_hash, hash_prefix(hash));
+	struct map_node *n = map_get(&c->who->keys_by_hash, hash_prefix(hash));
 	const struct key *k = n ? CONTAINER(n, struct key, by_hash) : NULL;
 
 	if (!k || !view_eq_secret((struct view){ (const char *)k->hash, 32 },
@@ -52,20 +52,20 @@ const struct key *keys_by_hash(struct core *c, const uint8_t hash[32])
 
 const struct key *keys_by_id(struct core *c, struct view id)
 {
-	struct map_node *n = map_get(&c->keys_by_id, id);
+	struct map_node *n = map_get(&c->who->keys_by_id, id);
 	return n ? CONTAINER(n, struct key, by_id) : NULL;
 }
 
 const struct tenant *keys_tenant(struct core *c, struct view id)
 {
-	struct map_node *n = map_get(&c->tenants_by_id, id);
+	struct map_node *n = map_get(&c->who->tenants_by_id, id);
 	return n ? CONTAINER(n, struct tenant, by_id) : NULL;
 }
 
 const struct tenant *keys_tenant_by_ref(struct core *c, struct view ref)
 {
 	const struct tenant *t = keys_tenant(c, ref);
-	struct map_node *n = t ? NULL : map_get(&c->tenants_by_name, ref);
+	struct map_node *n = t ? NULL : map_get(&c->who->tenants_by_name, ref);
 	return n ? CONTAINER(n, struct tenant, by_name) : t;
 }
 
@@ -92,11 +92,11 @@ int keys_load_tenant(struct core *c, const struct store_tenant *t)
 	n->created_ms = t->created_ms;
 	n->events_from = t->events_from;
 	if (r >= 0)
-		r = map_put(&c->tenants_by_id, &n->by_id, view_of(n->id));
+		r = map_put(&c->who->tenants_by_id, &n->by_id, view_of(n->id));
 	if (r >= 0) {
-		r = map_put(&c->tenants_by_name, &n->by_name, view_of(n->name));
+		r = map_put(&c->who->tenants_by_name, &n->by_name, view_of(n->name));
 		if (r < 0)
-			map_del(&c->tenants_by_id, &n->by_id);
+			map_del(&c->who->tenants_by_id, &n->by_id);
 	}
 	if (r < 0)
 		free(n);
@@ -118,53 +118,53 @@ int keys_load_key(struct core *c, const struct store_key *k)
 	if (r >= 0 && !n->tenant)
 		r = -ENOENT;
 	if (r >= 0)
-		r = map_put(&c->keys_by_id, &n->by_id, view_of(n->id));
+		r = map_put(&c->who->keys_by_id, &n->by_id, view_of(n->id));
 	if (r >= 0) {
-		r = map_put(&c->keys_by_hash, &n->by_hash, hash_prefix(n->hash));
+		r = map_put(&c->who->keys_by_hash, &n->by_hash, hash_prefix(n->hash));
 		if (r < 0)
-			map_del(&c->keys_by_id, &n->by_id);
+			map_del(&c->who->keys_by_id, &n->by_id);
 	}
 	if (r < 0) {
 		free(n);
 		return r;
 	}
-	list_append(&c->keys, &n->order);
+	list_append(&c->who->keys, &n->order);
 	return 0;
 }
 
 static void key_free(struct core *c, struct key *k)
 {
-	map_del(&c->keys_by_id, &k->by_id);
-	map_del(&c->keys_by_hash, &k->by_hash);
+	map_del(&c->who->keys_by_id, &k->by_id);
+	map_del(&c->who->keys_by_hash, &k->by_hash);
 	list_del(&k->order);
 	free(k);
 }
 
 void keys_done(struct core *c)
 {
-	LIST_EACH (it, &c->keys)
+	LIST_EACH (it, &c->who->keys)
 		key_free(c, CONTAINER(it, struct key, order));
-	for (struct map_node *n; (n = map_first(&c->tenants_by_id));) {
+	for (struct map_node *n; (n = map_first(&c->who->tenants_by_id));) {
 		struct tenant *t = CONTAINER(n, struct tenant, by_id);
-		map_del(&c->tenants_by_id, n);
+		map_del(&c->who->tenants_by_id, n);
 		free(t);
 	}
-	map_done(&c->keys_by_id);
-	map_done(&c->keys_by_hash);
-	map_done(&c->tenants_by_id);
-	map_done(&c->tenants_by_name);
+	map_done(&c->who->keys_by_id);
+	map_done(&c->who->keys_by_hash);
+	map_done(&c->who->tenants_by_id);
+	map_done(&c->who->tenants_by_name);
 }
 
 static struct key *find_key(struct core *c, struct view id)
 {
-	struct map_node *n = map_get(&c->keys_by_id, id);
+	struct map_node *n = map_get(&c->who->keys_by_id, id);
 	return n ? CONTAINER(n, struct key, by_id) : NULL;
 }
 
 /* The tenant of this name, made (in memory and in the store) where there is none. */
 static const struct tenant *ensure_tenant(struct core *c, const char *id, struct view name)
 {
-	struct map_node *n = map_get(&c->tenants_by_name, name);
+	struct map_node *n = map_get(&c->who->tenants_by_name, name);
 	if (n)
 		return CONTAINER(n, struct tenant, by_name);
 	struct store_tenant row = { .id = view_of(id), .name = name, .created_ms = clock_wall_ms() };
@@ -299,12 +299,12 @@ static int check_wish(struct core *c, const struct key_wish *w, struct err *e)
 		return err_set(e, ERR_INVALID,
 			       "tenant must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
 			       SPEC_NAME_MAX);
-	if (!w->create_tenant && w->tenant.n && !map_get(&c->tenants_by_name, w->tenant))
+	if (!w->create_tenant && w->tenant.n && !map_get(&c->who->tenants_by_name, w->tenant))
 		return err_set(e, ERR_NOT_FOUND, "tenant: there is no tenant %s (create_tenant makes it)",
 			       log_quoted(view_head(w->tenant, SPEC_NAME_MAX)));
 	if (role_of(w->role) == STORE_ROLE_NONE)
 		return err_set(e, ERR_INVALID, "role must be \"admin\" or \"user\"");
-	if (c->keys_by_id.n >= KEYS_MAX)
+	if (c->who->keys_by_id.n >= KEYS_MAX)
 		return err_set(e, ERR_QUOTA, "there are %d keys already", KEYS_MAX);
 	return 0;
 }
@@ -392,7 +392,7 @@ int keys_each(struct core *c, const struct actor *a, void (*each)(void *arg, con
 {
 	if (auth_permit(a, ACT_KEYS, NULL, e) < 0)
 		return -1;
-	LIST_EACH (it, &c->keys)
+	LIST_EACH (it, &c->who->keys)
 		each(arg, CONTAINER(it, struct key, order));
 	return 0;
 }

@@ -9,6 +9,16 @@
 #include "store.h"
 #include "who.h"
 
+/* What the room owns. */
+struct who {
+	struct map tenants_by_id, tenants_by_name;
+	struct map keys_by_id, keys_by_hash;
+	struct list keys;
+	struct list logins;      /* the one used last is the last */
+	uint8_t sign_secret[32]; /* sign.c */
+	bool has_sign_secret;
+};
+
 /* For the start: what the store has, then the two that must be there. */
 int keys_load_tenant(struct core *c, const struct store_tenant *t);
 int keys_load_key(struct core *c, const struct store_key *k);

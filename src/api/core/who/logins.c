@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core_state.h"
+#include "core_base.h"
 #include "keys.h"
 #include "loop.h"
 #include "rnd.h"
@@ -49,7 +49,7 @@ static void make_place(struct core *c, const char *key)
 	unsigned all = 0, own = 0;
 	struct login *first = NULL;
 
-	LIST_EACH (it, &c->logins) {
+	LIST_EACH (it, &c->who->logins) {
 		struct login *l = of(it);
 		if (has_ended(c, l) || !keys_by_id(c, view_of(l->key))) {
 			drop(l);
@@ -64,7 +64,7 @@ static void make_place(struct core *c, const char *key)
 	if (own >= OF_ONE_KEY)
 		drop(first);
 	else if (all >= OF_ALL)
-		drop(of(c->logins.next));
+		drop(of(c->who->logins.next));
 }
 
 int logins_new(struct core *c, struct view key, struct view host, char ret[LOGINS_TEXT_SIZE],
@@ -83,7 +83,7 @@ int logins_new(struct core *c, struct view key, struct view host, char ret[LOGIN
 	sha256_of(host, l->host);
 	memcpy(l->key, ret_actor->key, sizeof(l->key));
 	l->made_ms = l->used_ms = loop_now(c->loop);
-	list_append(&c->logins, &l->link);
+	list_append(&c->who->logins, &l->link);
 	text_hex(token, sizeof(token), ret);
 	explicit_bzero(token, sizeof(token));
 	return 0;
@@ -99,7 +99,7 @@ static struct login *find(struct core *c, struct view token, struct view host)
 	sha256_of((struct view){ (const char *)bytes, sizeof(bytes) }, hash);
 	explicit_bzero(bytes, sizeof(bytes));
 	sha256_of(host, place);
-	LIST_EACH (it, &c->logins)
+	LIST_EACH (it, &c->who->logins)
 		if (is_hash(of(it)->hash, hash) && is_hash(of(it)->host, place))
 			found = of(it);
 	return found;
@@ -117,7 +117,7 @@ int logins_actor(struct core *c, struct view token, struct view host, struct act
 	}
 	l->used_ms = loop_now(c->loop);
 	list_del(&l->link);
-	list_append(&c->logins, &l->link);
+	list_append(&c->who->logins, &l->link);
 	*ret = (struct actor){ .tenant = k->tenant, .role = k->role };
 	memcpy(ret->key, k->id, sizeof(ret->key));
 	return 0;
@@ -133,6 +133,6 @@ void logins_end(struct core *c, struct view token, struct view host)
 
 void logins_done(struct core *c)
 {
-	LIST_EACH (it, &c->logins)
+	LIST_EACH (it, &c->who->logins)
 		drop(of(it));
 }

@@ -8,7 +8,7 @@
 
 #include "boxes.h"
 #include "clock.h"
-#include "core_state.h"
+#include "core_base.h"
 #include "num.h"
 #include "rnd.h"
 #include "sha256.h"
@@ -59,10 +59,10 @@ void sign_parts(const struct core *c, const struct view *parts, size_t n, char r
 	struct sha256 s;
 	uint8_t mac[SHA256_SIZE];
 
-	hmac_start(&s, c->sign_secret, 0x36);
+	hmac_start(&s, c->who->sign_secret, 0x36);
 	for (size_t i = 0; i < n; i++)
 		add_part(&s, parts[i]);
-	hmac_end(&s, c->sign_secret, mac);
+	hmac_end(&s, c->who->sign_secret, mac);
 	text_hex(mac, sizeof(mac), ret);
 	explicit_bzero(mac, sizeof(mac));
 }
@@ -94,18 +94,18 @@ static void sign(const struct core *c, const char *box, struct view method, cons
 void sign_load(struct core *c, const struct store_setting *s)
 {
 	if (view_is(s->name, SETTING) && s->value.n == SIGN_SECRET) {
-		memcpy(c->sign_secret, s->value.p, SIGN_SECRET);
-		c->has_sign_secret = true;
+		memcpy(c->who->sign_secret, s->value.p, SIGN_SECRET);
+		c->who->has_sign_secret = true;
 	}
 }
 
 int sign_ensure(struct core *c, struct err *e)
 {
-	if (c->has_sign_secret)
+	if (c->who->has_sign_secret)
 		return 0;
-	rnd_bytes(c->sign_secret, SIGN_SECRET);
-	c->has_sign_secret = true;
-	struct store_setting s = { VIEW(SETTING), { (const char *)c->sign_secret, SIGN_SECRET } };
+	rnd_bytes(c->who->sign_secret, SIGN_SECRET);
+	c->who->has_sign_secret = true;
+	struct store_setting s = { VIEW(SETTING), { (const char *)c->who->sign_secret, SIGN_SECRET } };
 	store_setting_put(c->store, &s, core_store_done, c);
 	return 0;
 }
