@@ -250,8 +250,8 @@ static const struct json_field config_fields[] = {
 	{ "agentbox", JSON_F_OBJECT, offsetof(struct config, agentbox), .sub = &agentbox, .nullable = true },
 	{ "sandkasten", JSON_F_OBJECT, offsetof(struct config, sandkasten), .sub = &sandkasten,
 	  .nullable = true },
-	{ "origins", JSON_F_ANY, offsetof(struct config, origins),
-	  .nullable = true }, /* written by config_load.c, not by people */
+	{ "origins", JSON_F_ANY, offsetof(struct config, origins), .nullable = true,
+	  .skip = JSON_SKIP_EMPTY }, /* written by config_load.c, not by people */
 };
 const struct json_schema config_schema = FIELDS(config_fields);
 
@@ -301,12 +301,21 @@ static int value_from_text(struct arena *a, const struct json_field *f, struct v
 		return no_memory(e);
 	switch (f->kind) {
 	case JSON_F_STRING:
+	case JSON_F_Z:
+	case JSON_F_CHARS:
+	case JSON_F_ENUM:
+	case JSON_F_TIME_MS:
 		if (!text_is_utf8(text))
 			return err_set(e, ERR_INVALID, "must be UTF-8 text");
 		j.type = JSON_STRING;
 		break;
 	case JSON_F_U64:
+	case JSON_F_U32:
+	case JSON_F_U16:
+	case JSON_F_I64:
+	case JSON_F_I32:
 	case JSON_F_DOUBLE:
+	case JSON_F_MILLI:
 		if (!json_is_number(text))
 			return err_set(e, ERR_INVALID, "must be a number");
 		j.type = JSON_NUMBER;
@@ -318,6 +327,7 @@ static int value_from_text(struct arena *a, const struct json_field *f, struct v
 			return err_set(e, ERR_INVALID, "must be true or false");
 		break;
 	case JSON_F_ANY:
+	case JSON_F_RAW:
 		if (json_parse(a, text, &any, e) < 0)
 			return err_wrap(e, "must be JSON");
 		j = *any;
@@ -325,6 +335,11 @@ static int value_from_text(struct arena *a, const struct json_field *f, struct v
 	case JSON_F_OBJECT:
 	case JSON_F_STRMAP:
 	case JSON_F_STRLIST:
+	case JSON_F_BITS:
+	case JSON_F_PTR:
+	case JSON_F_LIST:
+	case JSON_F_ARRAY:
+	case JSON_F_CUSTOM:
 		return err_set(e, ERR_INVALID, "cannot be set by a variable");
 	}
 	*ret = j;
@@ -392,53 +407,11 @@ int config_override(struct arena *a, struct json *doc, const char *variable, str
 
 /* ---- writing ---- */
 
-static void write_struct(struct json_out *o, const struct json_schema *s, const char *at)
-{
-	json_out_object(o);
-	for (size_t i = 0; i < s->n; i++) {
-		const struct json_field *f = &s->fields[i];
-		const void *value = at + f->offset;
-
-		if (s == &config_schema && f->offset == offsetof(struct config, origins) &&
-		    !*(const struct json *const *)value)
-			continue; /* it is no setting */
-		json_out_key(o, f->name);
-		switch (f->kind) {
-		case JSON_F_STRING:
-			json_out_str(o, *(const struct view *)value);
-			break;
-		case JSON_F_BOOL:
-			json_out_bool(o, *(const bool *)value);
-			break;
-		case JSON_F_U64:
-			json_out_u64(o, *(const uint64_t *)value);
-			break;
-		case JSON_F_DOUBLE:
-			json_out_double(o, *(const double *)value);
-			break;
-		case JSON_F_OBJECT:
-			write_struct(o, f->sub, value);
-			break;
-		case JSON_F_ANY:
-			if (*(const struct json *const *)value)
-				json_out_value(o, *(const struct json *const *)value);
-			else
-				json_out_null(o);
-			break;
-		case JSON_F_STRMAP:
-		case JSON_F_STRLIST:
-			json_out_null(o); /* no setting has these kinds */
-			break;
-		}
-	}
-	json_out_end(o, '}');
-}
-
 int config_to_json(const struct config *c, struct buf *out)
 {
 	struct json_out o;
 
 	json_out_init(&o, out);
-	write_struct(&o, &config_schema, (const char *)c);
+	json_write(&o, &config_schema, c);
 	return out->bad;
 }
