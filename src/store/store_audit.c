@@ -10,12 +10,22 @@
 enum { PUT, TRIM, LIST };
 
 static const char *const sql[] = {
-	[PUT] = ("INSERT INTO audit (id, kind, status, at_ms, role, tenant, key, via, action, target, detail)"
-		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)"),
+	[PUT] = ("INSERT INTO audit (id, kind, number, at_ms, role, tenant, key, via, origin, request, action,"
+		 " target, detail, verdict, code, hash)"
+		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
 	[TRIM] = "DELETE FROM audit WHERE kind = ?1 AND id < ?2",
-	[LIST] = ("SELECT id, kind, status, at_ms, role, tenant, key, via, action, target, detail"
-		  " FROM audit ORDER BY id"),
+	[LIST] = ("SELECT id, kind, number, at_ms, role, tenant, key, via, origin, request, action, target,"
+		  " detail, verdict, code, hash FROM audit ORDER BY id"),
 };
+
+/* The texts, in the order of their columns from the sixth on; the hash is a blob. */
+#define TEXTS                                                                                                \
+	AT(tenant), AT(key), AT(via), AT(origin), AT(request), AT(action), AT(target), AT(detail),           \
+		AT(verdict), AT(code)
+#define AT(f) offsetof(struct store_audit, f)
+static const size_t texts[] = { TEXTS }, views[] = { TEXTS, AT(hash) };
+#undef AT
+#define FIRST_TEXT 6
 
 #define STMT(q, which) ((q)->stmt[STORE_AUDIT][which])
 
@@ -26,24 +36,20 @@ static int audit_put(struct store_sql *q, const void *args, struct err *e)
 
 	store_sql_bind_u64(stmt, 1, a->id);
 	sqlite3_bind_int64(stmt, 2, a->kind);
-	sqlite3_bind_int64(stmt, 3, a->status);
+	store_sql_bind_u64(stmt, 3, a->number);
 	sqlite3_bind_int64(stmt, 4, a->at_ms);
 	sqlite3_bind_int64(stmt, 5, a->role);
-	store_sql_bind(stmt, 6, a->tenant);
-	store_sql_bind(stmt, 7, a->key);
-	store_sql_bind(stmt, 8, a->via);
-	store_sql_bind(stmt, 9, a->action);
-	store_sql_bind(stmt, 10, a->target);
-	store_sql_bind(stmt, 11, a->detail);
+	for (size_t i = 0; i < ELEMS(texts); i++)
+		store_sql_bind(stmt, FIRST_TEXT + (int)i,
+			       *(const struct view *)((const char *)args + texts[i]));
+	sqlite3_bind_blob(stmt, FIRST_TEXT + (int)ELEMS(texts), a->hash.p ? a->hash.p : "", (int)a->hash.n,
+			  SQLITE_STATIC);
 	return store_sql_run(q, stmt, "storing an entry of the audit log", e);
 }
 
 void store_audit_put(struct store *s, const struct store_audit *a, store_done *done, void *arg)
 {
-	STORE_SUBMIT(s, audit_put, a, done, arg, offsetof(struct store_audit, tenant),
-		     offsetof(struct store_audit, key), offsetof(struct store_audit, via),
-		     offsetof(struct store_audit, action), offsetof(struct store_audit, target),
-		     offsetof(struct store_audit, detail));
+	store_submit(s, audit_put, a, sizeof(*a), views, ELEMS(views), done, arg);
 }
 
 struct trim {
@@ -68,20 +74,17 @@ void store_audit_trim(struct store *s, uint32_t kind, uint64_t first, store_done
 
 static int visit_audit(sqlite3_stmt *row, const struct store_visitor *v, void *arg)
 {
-	const struct store_audit a = {
+	struct store_audit a = {
 		.id = store_sql_column_u64(row, 0),
 		.kind = (uint32_t)sqlite3_column_int64(row, 1),
-		.status = (uint32_t)sqlite3_column_int64(row, 2),
+		.number = store_sql_column_u64(row, 2),
 		.at_ms = sqlite3_column_int64(row, 3),
 		.role = (enum store_role)sqlite3_column_int(row, 4),
-		.tenant = store_sql_column(row, 5),
-		.key = store_sql_column(row, 6),
-		.via = store_sql_column(row, 7),
-		.action = store_sql_column(row, 8),
-		.target = store_sql_column(row, 9),
-		.detail = store_sql_column(row, 10),
 	};
 
+	for (size_t i = 0; i < ELEMS(texts); i++)
+		*(struct view *)((char *)&a + texts[i]) = store_sql_column(row, FIRST_TEXT - 1 + (int)i);
+	a.hash = store_sql_column(row, FIRST_TEXT - 1 + (int)ELEMS(texts));
 	if (v->audit)
 		v->audit(arg, &a);
 	return 0;

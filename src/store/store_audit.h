@@ -7,11 +7,12 @@
 
 struct store_audit {
 	uint64_t id;   /* given by the caller; increasing */
-	uint32_t kind; /* each is trimmed for itself */
-	uint32_t status;
+	uint32_t kind; /* each is trimmed and numbered for itself */
+	uint64_t number;
 	int64_t at_ms;
 	enum store_role role;
-	struct view tenant, key, via, action, target, detail;
+	struct view tenant, key, via, origin, request, action, target, detail, verdict, code;
+	struct view hash; /* of the entry before and of this one, 64 bytes; empty: it is in no chain */
 };
 
 void store_audit_put(struct store *s, const struct store_audit *a, store_done *done, void *arg);

@@ -266,6 +266,18 @@ static const char *const STEPS[] = {
 
 	/* 18: whose calls they were: an agent outlives its boxes */
 	"ALTER TABLE ai_usage ADD COLUMN agent TEXT NOT NULL DEFAULT '';",
+
+	/* 19: entries of the audit log are chained, each kind for itself, and users' sandboxes are a kind of
+	 * their own. What was written before is in no chain. */
+	"ALTER TABLE audit ADD COLUMN number INTEGER NOT NULL DEFAULT 0;"
+	"ALTER TABLE audit ADD COLUMN origin TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE audit ADD COLUMN request TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE audit ADD COLUMN verdict TEXT NOT NULL DEFAULT 'done';"
+	"ALTER TABLE audit ADD COLUMN code TEXT NOT NULL DEFAULT '';"
+	"ALTER TABLE audit ADD COLUMN hash BLOB NOT NULL DEFAULT x'';"
+	"UPDATE audit SET verdict = 'refused', code = 'forbidden' WHERE status = 403;"
+	"UPDATE audit SET kind = 3 WHERE kind = 1 AND role = 2;"
+	"ALTER TABLE audit DROP COLUMN status;",
 };
 
 static_assert(APPLICATION_ID == 1348559979, "the number in step 1");

@@ -1,8 +1,8 @@
-"""What is answered is stored: an api that is killed right after an answer has forgotten nothing of it.
+"""What is answered is stored: an api that is killed right after an answer has forgotten nothing of it, nor who did it.
 
 SQLite's write lock is held from outside, so no write of the store ends. While it is held, no route that changes something durable may
-answer; when it is released, all of them answer well. Every mutating route of api/openapi.yaml, of the dialects, and every mutating
-tool is either in the sweep or among the exceptions, with the reason.
+answer; when it is released, all of them answer well, and the audit log has an entry for each. Every mutating route of
+api/openapi.yaml, of the dialects, and every mutating tool is either in the sweep or among the exceptions, with the reason.
 """
 
 import contextlib
@@ -17,6 +17,8 @@ import pytest
 import yaml
 
 import paddock
+from test_images import Tar
+
 from dialects import CONNECT, JSON, META, Op, service, tool
 
 HELD_S = 2  # the api gives up after BUSY_MS (5 s, src/store/store_sql.c)
@@ -107,6 +109,19 @@ class World:
         if running:
             self.does("POST", f"/v1/agents/{one}/start")
         return one
+
+    def secret(self, at="/v1/secrets"):
+        name = self.name()
+        self.does("PUT", f"{at}/{name}", {"value": "hush"})
+        return name
+
+    def image(self):
+        return self.made("/v1/images", {"name": self.name(), "snapshot": self.snapshot()})["name"]
+
+    def hook(self):
+        at = f"/sandbox/{self.box().id}/v1/sandbox/hooks"
+        self.does("POST", at, {"name": "a", "command": "true", "event": "shutdown"})
+        return f"{at}/a"
 
     def webhook(self):
         return {"url": "http://127.0.0.1:1/", "events": ["created"]}
@@ -207,6 +222,26 @@ SWEEP = {
     "DELETE /v1/sessions/{}": about("DELETE", "/v1/sessions/{}", lambda w: w.made("/v1/sessions", {})["id"]),
     "POST /sandbox/{}/v1/sandbox/hooks": about("POST", "/sandbox/{}/v1/sandbox/hooks", lambda w: w.box().id,
                                                {"name": "a", "command": "true", "event": "shutdown"}),
+    # kept by others than the store (the vault, the keeper), or nowhere: who did it is in the store
+    "POST /secrets": lambda w: Op("POST", "/secrets", {"name": w.name(), "value": "hush"}),
+    "POST /secrets/{}": about("POST", "/secrets/{}", World.secret, {"value": "other"}),
+    "DELETE /secrets/{}": about("DELETE", "/secrets/{}", World.secret),
+    "PUT /v1/secrets/{}": lambda w: Op("PUT", f"/v1/secrets/{w.name()}", {"value": "hush"}),
+    "DELETE /v1/secrets/{}": about("DELETE", "/v1/secrets/{}", World.secret),
+    "PUT /v1/sandboxes/{}/secrets/{}": on_box("/secrets/a", {"value": "hush"}, "PUT"),
+    "DELETE /v1/sandboxes/{}/secrets/{}": lambda w: (lambda at: Op("DELETE", f"{at}/{w.secret(at)}"))(f"/v1/sandboxes/{w.box().id}/secrets"),
+    "POST /v1/vault/rotate": lambda w: Op("POST", "/v1/vault/rotate"),
+    "PUT /v1/signer": lambda w: Op("PUT", "/v1/signer", {"paused": True}),
+    "POST /v1/images": lambda w: Op("POST", "/v1/images", {"name": w.name(), "snapshot": w.snapshot()}),
+    "DELETE /v1/images/{}": about("DELETE", "/v1/images/{}", World.image),
+    "PUT /v1/images/{}": lambda w: Op("PUT", f"/v1/images/{w.name()}", Tar().bytes(), {"Content-Type": "application/x-tar"}),
+    "POST /sandbox/{}/tickets": about("POST", "/sandbox/{}/tickets", lambda w: w.box().id, {}),
+    "DELETE /sandbox/{}/v1/sandbox/hooks/{}": about("DELETE", "{}", World.hook),
+    "POST /v1/sandboxes/{}/egress/token": on_box("/egress/token", {"allowed_hosts": ["example.org"]}, **RULES),
+    "POST /v1/sandboxes/{}/fs/sign": on_box("/fs/sign", {"path": "/etc/passwd", "method": "GET", "expires_seconds": 60}),
+    "POST /v1/sandboxes/{}/previews": on_box("/previews", {"port": 8080}),
+    "POST /v2/templates/{}/builds/{}": about("POST", "/v2/templates/{}", lambda w: (lambda b: f"{b['templateID']}/builds/{b['buildID']}")(
+        w.made("/v3/templates", {"name": w.name()})), {"fromImage": "base"}),
     # tools
     "tool sandbox_create": lambda w: tool("/mcp", "sandbox_create", name=w.name()),
     "tool sandbox_delete": lambda w: tool("/mcp", "sandbox_delete", sandbox=w.box().id),
@@ -217,24 +252,17 @@ SWEEP = {
 }
 
 EXCEPTIONS = {reason: set(re.split(r"\s{2,}", routes.strip())) for reason, routes in {
-    "the vault writes and syncs its own files before it answers (src/vault/shelf.c)": """
-        POST /secrets  DELETE /secrets/{}  POST /secrets/{}  DELETE /v1/sandboxes/{}/secrets/{}  PUT /v1/sandboxes/{}/secrets/{}
-        DELETE /v1/secrets/{}  PUT /v1/secrets/{}  POST /v1/vault/rotate""",
     "the signer has its own database and answers when it has the change (docs/design/signer.md)": """
         POST /v1/transactions/{}/approve  POST /v1/transactions/{}/reject  POST /v1/transactions/{}/cancel
-        POST /v1/transactions/{}/speed-up  POST /v1/transactions/{}/revoke  POST /v1/transactions/{}/wallet  PUT /v1/agents/{}/limits  PUT /v1/signer
+        POST /v1/transactions/{}/speed-up  POST /v1/transactions/{}/revoke  POST /v1/transactions/{}/wallet  PUT /v1/agents/{}/limits
         tool transactions""",
     "not supported yet": """
         POST /v1/wallets/connect  DELETE /v1/wallets/sessions/{}""",
-    "images are the keeper's files, renamed into place before it answers (src/keeper/images_add.c)": """
-        POST /v1/images  DELETE /v1/images/{}  PUT /v1/images/{}""",
     "it goes to a server in the sandbox": """
         * /sandbox/{}/absproxy/{}  * /sandbox/{}/absproxy/{}/{}  * /sandbox/{}/proxy/{}  * /sandbox/{}/proxy/{}/{}  * /sandbox/{}/{}
         * /sandboxes/router/{}/{}/{}  DELETE /v1/previews/{}/{}/{}/{}  PATCH /v1/previews/{}/{}/{}/{}  POST /v1/previews/{}/{}/{}/{}
         PUT /v1/previews/{}/{}/{}/{}  DELETE /v1/sandboxes/{}/ports/{}/{}  PATCH /v1/sandboxes/{}/ports/{}/{}
         POST /v1/sandboxes/{}/ports/{}/{}  PUT /v1/sandboxes/{}/ports/{}/{}""",
-    "it is signed, and kept nowhere": """
-        POST /sandbox/{}/tickets  POST /v1/sandboxes/{}/egress/token  POST /v1/sandboxes/{}/fs/sign  POST /v1/sandboxes/{}/previews""",
     "it is a question": """
         POST /api/v1/sandbox/metrics  POST /grpc.health.v1.Health/Check  POST /grpc.health.v1.Health/Watch
         POST /grpc.reflection.v1.ServerReflection/ServerReflectionInfo
@@ -245,8 +273,8 @@ EXCEPTIONS = {reason: set(re.split(r"\s{2,}", routes.strip())) for reason, route
         PUT /sandbox/{}/v1/browser/{}  POST /sandbox/{}/v1/display/record  DELETE /sandbox/{}/v1/proxy/excludes
         POST /sandbox/{}/v1/proxy/excludes  POST /sandbox/{}/v1/proxy/mappings  DELETE /sandbox/{}/v1/proxy/mappings/{}
         DELETE /sandbox/{}/v1/proxy/upstream  PUT /sandbox/{}/v1/proxy/upstream  PATCH /v2/templates/{}""",
-    "a build that waits and one that has begun are the same to the next api: both were interrupted; uploads are for builds": """
-        PUT /templates/{}/files/{}  POST /v2/templates/{}/builds/{}""",
+    "uploads are for builds": """
+        PUT /templates/{}/files/{}""",
     "what a call costs is reserved before it and counted behind its last byte": """
         POST /api/{}/{}""",
     "a session of MCP ends with the api; its tools are on their own": """
@@ -275,7 +303,7 @@ EXCEPTIONS = {reason: set(re.split(r"\s{2,}", routes.strip())) for reason, route
         POST /sandbox/{}/v1/file/watch/{}/poll  POST /sandbox/{}/v1/file/write  POST /sandbox/{}/v1/jupyter/execute
         DELETE /sandbox/{}/v1/jupyter/sessions  POST /sandbox/{}/v1/jupyter/sessions/create  DELETE /sandbox/{}/v1/jupyter/sessions/{}
         POST /sandbox/{}/v1/nodejs/execute  POST /sandbox/{}/v1/nodejs/sessions  DELETE /sandbox/{}/v1/nodejs/sessions/{}
-        PATCH /sandbox/{}/v1/nodejs/sessions/{}  DELETE /sandbox/{}/v1/sandbox/hooks/{}  POST /sandbox/{}/v1/sandbox/observe/export
+        PATCH /sandbox/{}/v1/nodejs/sessions/{}  POST /sandbox/{}/v1/sandbox/observe/export
         DELETE /sandbox/{}/v1/sandbox/observe/reports/{}  POST /sandbox/{}/v1/sandbox/observe/start
         POST /sandbox/{}/v1/sandbox/observe/stop  POST /sandbox/{}/v1/shell/exec  POST /sandbox/{}/v1/shell/kill
         DELETE /sandbox/{}/v1/shell/sessions  POST /sandbox/{}/v1/shell/sessions/create  POST /sandbox/{}/v1/shell/sessions/update
@@ -331,11 +359,16 @@ def locked(daemon):
             store.execute("ROLLBACK")
 
 
-def send(daemon, op):
+def request_id(route):
+    return "r-" + re.sub(r"[^a-z0-9]+", "-", route, flags=re.IGNORECASE)[:60]
+
+
+def send(daemon, op, route):
     client = daemon.client()
     try:
         body = op.body if op.body is None or isinstance(op.body, bytes) else json.dumps(op.body).encode()
-        return client.request(op.method, op.path, body, op.headers if body is not None else {})
+        headers = op.headers if body is not None else {}
+        return client.request(op.method, op.path, body, {**headers, "X-Request-Id": request_id(route)})
     finally:
         client.close()
 
@@ -347,11 +380,40 @@ def went_well(op, answer):
     return not isinstance(document, dict) or not (document.get("error") or document.get("result", {}).get("isError") or document.get("success") is False)
 
 
+# Commands of the signer that a daemon without a wallet refuses; test_transactions.py looks for their entries.
+ELSEWHERE = {"/agent/request-transaction", "/agent/transactions/{id}/cancel"}
+INSIDE = {"/agent/log", "/agent/query-chain", "/rpc/{chain}"}  # an agent's log, questions to a chain
+
+
+def test_routes_that_no_document_has(site):
+    """Those of the dashboard and of agents have entries, too: test_audit.py, test_transactions.py."""
+    lines = (paddock.ROOT / "test" / "it" / "golden" / "routes.txt").read_text().split("\n\n")
+    others = {line for block in lines for line in block.splitlines()[1:]
+              if re.match(r"=== (dashboard|assegai)", block) and line.split()[0] in MUTATING}
+    assert {line for line in others if line.startswith("POST /agent") or line.startswith("POST /rpc")} == {f"POST {path}" for path in ELSEWHERE | INSIDE}
+    assert {line for line in others if "/dashboard/" in line} == {
+        "POST /dashboard/session", "DELETE /dashboard/session", "POST /dashboard/templates", "DELETE /dashboard/templates/{id}",
+        "POST /dashboard/templates/{id}/sandboxes"}
+
+
+def audited(site, wanted):
+    """The entries of these requests, by route; each has one."""
+    entries = site.client().get("/v1/audit?limit=2000").json()["entries"]
+    found = {route: [e for e in entries if e["request_id"] == request_id(route)] for route in wanted}
+    bad = {route: each for route, each in found.items() if len(each) != 1}
+    assert not bad, f"without an entry of their own: {bad}"
+    return {route: each[0] for route, each in found.items()}
+
+
+WITHOUT_OBJECT = {"POST /v1/vault/rotate", "PUT /v1/signer"}
+
+
 def test_what_is_answered_is_stored(site):
+    assert len({request_id(route) for route in SWEEP}) == len(SWEEP)
     world = World(site)
     wanted = {route: make(world) for route, make in SWEEP.items()}
     with locked(site):
-        sent = {route: paddock.Background(send, site, op) for route, op in wanted.items()}
+        sent = {route: paddock.Background(send, site, op, route) for route, op in wanted.items()}
         end = time.monotonic() + HELD_S  # not for an event: for one that must not come
         for each in sent.values():
             each.join(max(0, end - time.monotonic()))
@@ -360,6 +422,9 @@ def test_what_is_answered_is_stored(site):
     assert not answered, "answered without being stored:\n" + "\n".join(f"{route}: {answer}" for route, answer in answered.items())
     bad = {route: answer for route, answer in results.items() if not went_well(wanted[route], answer)}
     assert not bad, "\n".join(f"{route}: {answer}" for route, answer in bad.items())
+    for route, entry in audited(site, wanted).items():
+        assert (entry["verdict"], entry["code"], entry["key"], entry["from"]) == ("done", None, "k_admin", "127.0.0.1"), (route, entry)
+        assert entry["target"] or route in WITHOUT_OBJECT, (route, entry)
 
 
 def test_a_link_goes_with_its_target(site):

@@ -5,14 +5,88 @@
 
 #include <stdio.h>
 
-#include "audit.h"
 #include "clock.h"
-#include "login.h"
 #include "money.h"
+#include "record.h"
 #include "serve.h"
 #include "poison.h"
 
 #define HEADERS_MAX 16
+
+/* ---- answers that wait for the audit log ---- */
+
+/* In the exchange's arena. */
+struct answer_held {
+	struct err e; /* or an answer: */
+	int status;
+	const char *type;
+	struct view body;
+	struct http_header extra[HEADERS_MAX];
+	size_t n_extra;
+};
+
+static void send_held(struct request *r);
+
+static void fail_held(struct request *r)
+{
+	answer_fail_with(r, &r->held->e, NULL);
+}
+
+/* Whether it is sent later. Without memory to keep it, the request fails. */
+static bool hold_fail(struct request *r, const struct err *e)
+{
+	struct answer_held *h = r->record ? arena_alloc(r->x->arena, sizeof(*h)) : NULL;
+
+	if (h)
+		h->e = *e;
+	r->held = h;
+	return record_close(r, e, h ? fail_held : request_break);
+}
+
+static bool copy_held(struct request *r, struct answer_held *h, int status, const char *type,
+		      struct view body, const struct http_header *extra, size_t n_extra)
+{
+	struct arena *a = r->x->arena;
+
+	assert(n_extra <= ELEMS(h->extra));
+	h->status = status;
+	h->type = type ? arena_str(a, view_of(type)) : NULL;
+	h->body = body.n ? arena_view(a, body) : VIEW("");
+	for (h->n_extra = 0; h->n_extra < n_extra; h->n_extra++) {
+		struct http_header *to = &h->extra[h->n_extra];
+		to->name = arena_view(a, extra[h->n_extra].name);
+		to->value = arena_view(a, extra[h->n_extra].value);
+		if (!to->name.p || !to->value.p)
+			return false;
+	}
+	return (h->type || !type) && h->body.p;
+}
+
+/* What a dialect says with a status and no error. */
+static void status_error(int status, struct err *e)
+{
+	err_set(e,
+		status >= 500	? ERR_INTERNAL
+		: status == 403 ? ERR_FORBIDDEN
+				: ERR_INVALID,
+		"the answer has the status %d", status);
+}
+
+/* Whether it is sent later, with the end of the request. */
+static bool hold(struct request *r, int status, const char *type, struct view body,
+		 const struct http_header *extra, size_t n_extra)
+{
+	struct answer_held *h = r->record ? arena_alloc(r->x->arena, sizeof(*h)) : NULL;
+	struct err e = { 0 };
+
+	if (!r->record)
+		return false;
+	if (status >= 400)
+		status_error(status, &e);
+	bool kept = h && copy_held(r, h, status, type, body, extra, n_extra);
+	r->held = h;
+	return record_close(r, e.code ? &e : NULL, kept ? send_held : request_break);
+}
 
 /* ---- errors ---- */
 
@@ -34,6 +108,8 @@ void answer_fail_with(struct request *r, const struct err *e, const struct http_
 
 	if (r->surface->lost && r->surface->lost(r, &copy))
 		return;
+	if (hold_fail(r, &copy))
+		return;
 	if (r->surface->translate)
 		r->surface->translate(&copy);
 	if (r->fail) {
@@ -51,57 +127,6 @@ void answer_fail(struct request *r, const struct err *e)
 	answer_fail_with(r, e, NULL);
 }
 
-/* What a create answers with, in any dialect. Our own JSON: within a string there is no such text. */
-static struct view made_id(struct view body)
-{
-	static const char *const keys[] = { "\"id\":\"", "\"sandboxID\":\"", "\"templateID\":\"",
-					    "\"session_id\":\"" };
-
-	for (size_t i = 0; i < ELEMS(keys); i++) {
-		const char *p = memmem(body.p, body.n, keys[i], strlen(keys[i]));
-		struct view rest;
-		if (p)
-			return view_split(view_skip(body, (size_t)(p - body.p) + strlen(keys[i])), '"',
-					  &rest);
-	}
-	return VIEW_NONE;
-}
-
-/* What was asked for, where that is no secret: rules of a policy may put one into requests. */
-static struct view shown_body(const struct request *r)
-{
-	static const char *const words[] = { "inject", "headers", "transform" };
-	struct view body = r->route->audit_body ? buf_view(&r->body) : VIEW_NONE;
-
-	for (size_t i = 0; body.n && i < ELEMS(words); i++)
-		if (memmem(body.p, body.n, words[i], strlen(words[i])))
-			return VIEW_NONE;
-	return body;
-}
-
-static void note_audit(const struct request *r, int status, struct view body)
-{
-	const struct route *t = r->route;
-	const char *via = r->surface->heading && r->surface->heading[0] ? r->surface->heading : "rest";
-	struct buf target = BUF_INIT(1024);
-
-	if (!t || !t->audit || !r->actor.tenant || (status >= 400 && status != 403))
-		return;
-	for (size_t i = 0; i < ROUTE_PARAMS && r->params[i].p; i++) {
-		buf_puts(&target, i ? " " : "");
-		buf_add(&target, r->params[i]);
-	}
-	struct view id =
-		body.n && (status == 201 || (status < 300 && !buf_len(&target))) ? made_id(body) : VIEW_NONE;
-	buf_puts(&target, id.n && buf_len(&target) ? " " : "");
-	buf_add(&target, id);
-	if (!request_token(r->x).p && login_token(r->x).p)
-		via = "dashboard";
-	audit_note(r->core, &r->actor,
-		   &(struct audit_note){ t->audit, via, (unsigned)status, buf_view(&target), shown_body(r) });
-	buf_done(&target);
-}
-
 /* The surface's own headers before those of this answer. */
 static void reply(struct request *r, int status, const char *type, struct view body,
 		  const struct http_header *extra, size_t n_extra)
@@ -109,7 +134,6 @@ static void reply(struct request *r, int status, const char *type, struct view b
 	const struct surface *f = r->surface;
 	struct http_header all[HEADERS_MAX];
 
-	note_audit(r, status, body);
 	if (f->n_headers == 0) {
 		http_reply(r->x, status, type, body, extra, n_extra);
 		return;
@@ -119,6 +143,23 @@ static void reply(struct request *r, int status, const char *type, struct view b
 	if (n_extra)
 		memcpy(all + f->n_headers, extra, n_extra * sizeof(*all));
 	http_reply(r->x, status, type, body, all, f->n_headers + n_extra);
+}
+
+/* The same and the end of the request, when it may be. */
+static void reply_done(struct request *r, int status, const char *type, struct view body,
+		       const struct http_header *extra, size_t n_extra)
+{
+	if (hold(r, status, type, body, extra, n_extra))
+		return;
+	reply(r, status, type, body, extra, n_extra);
+	request_done(r);
+}
+
+static void send_held(struct request *r)
+{
+	const struct answer_held *h = r->held;
+
+	reply_done(r, h->status, h->type, h->body, h->extra, h->n_extra);
 }
 
 static void put_error(struct buf *b, const struct err *e, const char *request_id)
@@ -156,16 +197,18 @@ void answer_reply_with(struct request *r, int status, struct buf *json, const st
 		       size_t n_extra)
 {
 	struct err e = { 0 };
+	struct buf text = *json; /* it may be the request's */
 
-	buf_putc(json, '\n');
-	if (json->bad) {
-		err_sys(&e, ERR_INTERNAL, json->bad, "the answer cannot be written");
-		r->surface->fail(r, &e, NULL, 0);
-	} else {
-		reply(r, status, "application/json", buf_view(json), extra, n_extra);
+	*json = BUF_INIT(text.max);
+	buf_putc(&text, '\n');
+	if (text.bad) {
+		err_sys(&e, ERR_INTERNAL, text.bad, "the answer cannot be written");
+		buf_done(&text);
+		answer_fail(r, &e);
+		return;
 	}
-	buf_done(json);
-	request_done(r);
+	reply_done(r, status, "application/json", buf_view(&text), extra, n_extra);
+	buf_done(&text);
 }
 
 void answer_plain(struct request *r, int status, const char *type, struct view body)
@@ -176,14 +219,12 @@ void answer_plain(struct request *r, int status, const char *type, struct view b
 void answer_plain_with(struct request *r, int status, const char *type, struct view body,
 		       const struct http_header *extra, size_t n_extra)
 {
-	reply(r, status, type, body, extra, n_extra);
-	request_done(r);
+	reply_done(r, status, type, body, extra, n_extra);
 }
 
 void answer_empty(struct request *r, int status, const struct http_header *extra, size_t n_extra)
 {
-	reply(r, status, NULL, VIEW_NONE, extra, n_extra);
-	request_done(r);
+	reply_done(r, status, NULL, VIEW_NONE, extra, n_extra);
 }
 
 void answer_no_content(struct request *r)

@@ -9,6 +9,7 @@
 
 #include "answer.h"
 #include "num.h"
+#include "record.h"
 #include "serve.h"
 #include "text.h"
 #include "poison.h"
@@ -26,6 +27,7 @@ void request_done(struct request *r)
 		r->release(r);
 	if (r->fail)
 		rpc_release(r);
+	record_done(r);
 	list_del(&r->link);
 	buf_done(&r->body);
 	buf_done(&r->out);
@@ -33,6 +35,12 @@ void request_done(struct request *r)
 	free(r->own);
 	free(r);
 	serve_let_go(s);
+}
+
+void request_break(struct request *r)
+{
+	http_break(r->x);
+	request_done(r);
 }
 
 bool request_goes_on(const struct serve *s, const struct request *r)
@@ -346,6 +354,7 @@ static int admit(struct request *r, struct err *e)
 	if (!open && r->actor.tenant)
 		http_vouch(r->x, (uintptr_t)r->actor.tenant);
 	r->admitted = true;
+	r->actor.record = 0;
 	return 0;
 }
 
@@ -379,7 +388,8 @@ static void begin(struct request *r, const struct view raw[ROUTE_PARAMS], struct
 		rpc_take(r);
 	else if (!r->route)
 		no_route(r, allow);
-	else if (decode_params(r, raw, &e) < 0 || (r->route->permit && r->route->permit(r, &e) < 0) ||
+	else if (decode_params(r, raw, &e) < 0 || (record_begin(r, r->route->audit), false) ||
+		 (r->route->permit && r->route->permit(r, &e) < 0) ||
 		 read_query(r, &e) < 0 || check_body(r, &e) < 0)
 		answer_fail(r, &e);
 	else
@@ -399,6 +409,7 @@ void request_begin(struct serve *s, struct http_exchange *x, const struct surfac
 		method ? NULL : router_find(f->routes, f->exact, x->method, x->path, raw, &allow);
 	struct request *r = method ? rpc_new(method, x) : calloc(1, sizeof(*r));
 	if (r) {
+		list_init(&r->wait.link);
 		r->serve = s;
 		r->core = s->core;
 		r->x = x;

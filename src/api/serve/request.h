@@ -5,6 +5,7 @@
 #pragma once
 
 #include "arena.h"
+#include "audit.h"
 #include "box.h"
 #include "core.h"
 #include "http.h"
@@ -16,6 +17,7 @@
 
 #define REQUEST_QUERY_MAX 64
 
+struct answer_held;
 struct answer_long;
 struct serve;
 struct surface;
@@ -50,6 +52,11 @@ struct request {
 	struct buf out;                                       /* the answer that answer_json writes */
 	struct answer_long *answer;                           /* that is being sent, or NULL */
 	struct json_out json;
+	uint64_t record;         /* in the audit log, while it is open (record.h); else 0 */
+	enum err_code failed;    /* as record_failed said */
+	struct audit_wait wait;  /* of an answer that is not sent before its entry is on disk: */
+	void (*then)(struct request *r);
+	struct answer_held *held;
 };
 
 /* A request for a surface. `b` and `a` where it came to a port of a box, else NULL. */
@@ -57,6 +64,8 @@ void request_begin(struct serve *s, struct http_exchange *x, const struct surfac
 		   const struct box *b, const struct actor *a);
 /* After http_end, http_break or http_reply. */
 void request_done(struct request *r);
+/* Ends it where no answer can be sent. */
+void request_break(struct request *r);
 /* Whether a handler has not answered yet; r may be gone. */
 bool request_goes_on(const struct serve *s, const struct request *r);
 /* For the http_ops of handlers that need no more than this. */

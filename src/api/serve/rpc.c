@@ -11,6 +11,7 @@
 #include "answer.h"
 #include "num.h"
 #include "pb_json.h"
+#include "record.h"
 #include "serve.h"
 #include "poison.h"
 
@@ -154,6 +155,20 @@ static void fail_encoding(struct rpc *c, int bad)
 	answer_fail(&c->r, &e);
 }
 
+static void send_held(struct request *r)
+{
+	struct rpc *c = rpc_of(r);
+
+	if (c->type.stream) {
+		rpc_begin(r, NULL);
+		http_write(r->x, buf_view(&c->held));
+		finish(c, NULL);
+		return;
+	}
+	http_reply(r->x, 200, type_name(c), buf_view(&c->held), r->surface->headers, r->surface->n_headers);
+	request_done(r);
+}
+
 void rpc_reply(struct request *r, const void *msg)
 {
 	struct rpc *c = rpc_of(r);
@@ -169,16 +184,10 @@ void rpc_reply(struct request *r, const void *msg)
 		fail_encoding(c, bad);
 		return;
 	}
-	if (c->type.stream) {
-		rpc_begin(r, NULL);
-		http_write(c->r.x, buf_view(&b));
-		buf_done(&b);
-		finish(c, NULL);
-		return;
-	}
-	http_reply(c->r.x, 200, type_name(c), buf_view(&b), c->r.surface->headers, c->r.surface->n_headers);
-	buf_done(&b);
-	request_done(&c->r);
+	loop_timer_stop(&c->deadline);
+	c->held = b;
+	if (!record_close(r, NULL, send_held))
+		send_held(r);
 }
 
 static void on_ping(struct loop_timer *t)
@@ -224,6 +233,7 @@ void rpc_release(struct request *r)
 	loop_timer_stop(&c->deadline);
 	loop_timer_stop(&c->ping);
 	connect_reader_done(&c->reader);
+	buf_done(&c->held);
 }
 
 /* The daemon goes down: a stream ends itself. */
@@ -498,6 +508,7 @@ void rpc_take(struct request *r)
 		answer_fail(r, &e);
 		return;
 	}
+	record_begin(r, c->method->audit);
 	if (c->timeout_ms)
 		loop_timer_start(r->x->loop, &c->deadline, c->timeout_ms, on_deadline);
 }

@@ -30,6 +30,7 @@ struct rpc_method {
 	const struct pb_msg *request, *reply;
 	void (*handle)(struct request *r, const void *msg);
 	void (*end)(struct request *r);
+	const char *audit; /* its name in the audit log, where it has entries (unary only); else NULL */
 };
 
 struct rpc {
@@ -41,6 +42,7 @@ struct rpc {
 	struct loop_timer deadline, ping;
 	uint64_t timeout_ms, ping_ms; /* 0: none */
 	const void *ping_msg;
+	struct buf held;  /* the answer, while it waits for the audit log */
 	bool begun, full; /* the answer has begun; the client does not keep up */
 	bool last, busy;  /* the body is complete; a message of it is being dealt with */
 	void (*on_writable)(struct request *r);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "audit.h"
 #include "boxes.h"
 #include "clock.h"
 #include "core_base.h"
@@ -361,6 +362,7 @@ static struct agent *make(struct core *c, const struct actor *actor, const struc
 	memcpy(a->consented, actor->key, sizeof(a->consented));
 	a->created_ms = clock_wall_ms();
 	a->status = AGENT_WAITING;
+	audit_about(c, actor, view_of(a->id));
 	return a;
 }
 
@@ -403,7 +405,10 @@ struct agent *agents_find(struct core *c, const struct actor *actor, int act, st
 		err_set(e, ERR_NOT_FOUND, "no such agent");
 		return NULL;
 	}
-	return auth_permit_on(actor, (enum act)act, a->tenant, "agent", e) < 0 ? NULL : a;
+	if (auth_permit_on(actor, (enum act)act, a->tenant, "agent", e) < 0)
+		return NULL;
+	audit_about(c, actor, view_of(a->id));
+	return a;
 }
 
 int agents_each(struct core *c, const struct actor *actor, void (*each)(void *arg, const struct agent *a),

@@ -9,6 +9,7 @@
 
 #include "ailog.h"
 #include "allowances.h"
+#include "audit.h"
 #include "bridges.h"
 #include "clock.h"
 #include "contexts.h"
@@ -346,6 +347,8 @@ struct box *boxes_find(struct core *c, const struct actor *a, int act, struct vi
 {
 	struct box *b = find(c, a, act, ref, e);
 
+	if (b)
+		audit_about(c, a, view_of(b->id));
 	return b && auth_is_use((enum act)act) && life_use(b, e) < 0 ? NULL : b;
 }
 

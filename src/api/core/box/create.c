@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "allowances.h"
+#include "audit.h"
 #include "boxes.h"
 #include "clock.h"
 #include "common.h"
@@ -427,6 +428,7 @@ static struct box *prepare(struct core *c, const struct box_spec *s, struct aren
 		b->state.expires_ms = b->state.created_ms + (int64_t)b->spec.ttl_seconds * 1000;
 	if (admit(b, e) < 0 || boxes_index(b, e) < 0)
 		goto bad;
+	audit_about(c, how->actor, view_of(b->id));
 	return b;
 bad:
 	boxes_free_later(b);
@@ -491,7 +493,7 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 	    (!how->claims || image_config_apply(c, &arena, &s, e) >= 0)) {
 		struct err refused = { 0 };
 		if (how->claims)
-			j = pool_claim(c, how->tenant, &s, &arena, done, arg, &refused);
+			j = pool_claim(c, how->actor, &s, &arena, done, arg, &refused);
 		if (refused.code)
 			*e = refused;
 		else if (!j)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "allowances.h"
+#include "audit.h"
 #include "boxes.h"
 #include "clock.h"
 #include "core_base.h"
@@ -335,9 +336,10 @@ static int hand_over(struct box *b, const struct tenant *t, const struct box_spe
 	return boxes_index(b, e) < 0 || policies_take(b, e) < 0 || allowances_take(b, e) < 0 ? -1 : 0;
 }
 
-struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *s, struct arena *arena,
+struct job *pool_claim(struct core *c, const struct actor *a, struct box_spec *s, struct arena *arena,
 		       job_done *done, void *arg, struct err *e)
 {
+	const struct tenant *t = a->tenant;
 	struct pool_image *p = find_image(c, s->image);
 	struct box *b = p && is_plain(c, s) ? first_good(c, p) : NULL;
 	uint64_t began = clock_mono_ns();
@@ -363,6 +365,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 		return NULL;
 	}
 	c->pool->claimed_ms = loop_now(c->loop);
+	audit_about(c, a, view_of(b->id));
 	events_emit(c, EVENT_CREATED, b);
 	if (boxes_write_row(b, boxes_status_name(BOX_RUNNING), store_box_claim, on_claimed, cl, e) < 0) {
 		remove_unwanted(b);

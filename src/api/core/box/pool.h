@@ -14,6 +14,7 @@
 #include "loop.h"
 #include "spec.h"
 
+struct actor;
 struct tenant;
 struct box;
 struct core;
@@ -54,5 +55,5 @@ void pool_ready(struct core *c, void (*on_warm)(struct core *c, const struct box
 
 /* For a tenant that may make a box. NULL with no error (e->code 0): there is none that fits. The result is a
  * const struct box *. `arena` is the spec's; it is empty when the spec was taken over. */
-struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *s, struct arena *arena,
+struct job *pool_claim(struct core *c, const struct actor *a, struct box_spec *s, struct arena *arena,
 		       job_done *done, void *arg, struct err *e) _must_check_;

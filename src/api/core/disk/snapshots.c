@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "audit.h"
 #include "clock.h"
 #include "core_base.h"
 #include "event.h"
@@ -94,7 +95,10 @@ struct snapshot *snapshots_find(struct core *c, const struct actor *a, int act, 
 		err_set(e, ERR_NOT_FOUND, "no such %s", what);
 		return NULL;
 	}
-	return auth_permit_on(a, (enum act)act, s->tenant, what, e) < 0 ? NULL : s;
+	if (auth_permit_on(a, (enum act)act, s->tenant, what, e) < 0)
+		return NULL;
+	audit_about(c, a, view_of(s->id));
+	return s;
 }
 
 int snapshots_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct snapshot *s),
@@ -325,6 +329,7 @@ struct job *snapshots_create(struct core *c, const struct actor *a, struct view 
 	struct snapshot *s = snapshot_new(c, b->tenant, view_of(id), name, b->spec.image, b->spec.digest, e);
 	if (!s)
 		return NULL;
+	audit_about(c, a, view_of(s->id));
 	s->created_ms = clock_wall_ms();
 	memcpy(s->source, b->id, sizeof(s->source));
 	memcpy(s->backend, b->spec.backend, sizeof(s->backend));

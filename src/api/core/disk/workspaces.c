@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "audit.h"
 #include "clock.h"
 #include "core_base.h"
 #include "keys.h"
@@ -80,7 +81,10 @@ struct workspace *workspaces_find(struct core *c, const struct actor *a, int act
 		err_set(e, ERR_NOT_FOUND, "no such %s", what);
 		return NULL;
 	}
-	return auth_permit_on(a, (enum act)act, w->tenant, what, e) < 0 ? NULL : w;
+	if (auth_permit_on(a, (enum act)act, w->tenant, what, e) < 0)
+		return NULL;
+	audit_about(c, a, view_of(w->id));
+	return w;
 }
 
 int workspaces_load(struct core *c, const struct store_workspace *row, struct err *e)
@@ -344,6 +348,7 @@ struct job *workspaces_create(struct core *c, const struct actor *a, const struc
 	struct workspace *w = workspace_new(c, a->tenant, view_of(id), wish->name, e);
 	struct workspace_job *j = w ? new_job(c, a, w, done, arg, e) : NULL;
 	if (j) {
+		audit_about(c, a, view_of(w->id));
 		struct wire_workspace_create msg = { .id = view_of(w->id),
 						     .disk_bytes = disk_mb << 20,
 						     .from = from ? view_of(from->id) : VIEW("") };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "addr.h"
+#include "audit.h"
 #include "clock.h"
 #include "json.h"
 #include "keys.h"
@@ -259,6 +260,7 @@ struct job *webhooks_create(struct core *c, const struct actor *a, const struct 
 	if (!j)
 		return NULL;
 	rnd_name(id + 3, 16);
+	audit_about(c, a, view_of(id));
 	rnd_bytes(random, sizeof(random));
 	text_hex(random, sizeof(random), secret + 6);
 	struct buf text = BUF_INIT(TYPES_TEXT);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "audit.h"
 #include "core_base.h"
 #include "fd.h"
 #include "log.h"
@@ -429,6 +430,7 @@ struct job *images_of_snapshot(struct core *c, const struct actor *a, struct vie
 	struct image_job *j = s ? new_job(c, &change_ops, done, arg, e) : NULL;
 	if (!j)
 		return NULL;
+	audit_about(c, a, name);
 	digest_of(s, j->digest);
 	struct wire_image_commit msg = { .name = name,
 					 .digest = view_of(j->digest),

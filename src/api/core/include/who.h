@@ -107,6 +107,7 @@ struct actor {
 	const struct tenant *tenant;
 	enum store_role role;
 	char key[KEYS_ID_SIZE];
+	uint64_t record; /* of what they do, in the audit log (audit.h); 0: none */
 };
 
 const char *keys_role_name(enum store_role role);

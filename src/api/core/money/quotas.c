@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "audit.h"
 #include "box.h"
 #include "boxes.h"
 #include "core_base.h"
@@ -371,6 +372,7 @@ struct job *quotas_tenant_create(struct core *c, const struct actor *a, struct v
 		err_sys(e, ERR_INTERNAL, ENOMEM, "tenant");
 		return NULL;
 	}
+	audit_about(c, a, view_of(t->id));
 	log_info("tenant %s made by %s", log_quoted(name), a->key);
 	return &j->job;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "audit.h"
 #include "boxes.h"
 #include "bridges_pair.h"
 #include "core_base.h"
@@ -351,6 +352,7 @@ struct job *bridges_create(struct core *c, const struct actor *a, const struct b
 	struct spec_link rule = { .port = w->port, .listen = w->listen ? w->listen : w->port };
 	rnd_name(rule.id, sizeof(rule.id) - 1);
 	memcpy(rule.to, to->id, sizeof(to->id));
+	audit_about(c, a, view_of(rule.id));
 	struct change *ch = calloc(1, sizeof(*ch));
 	struct bridge *g = ch ? add_bridge(from, &rule) : NULL;
 	if (!g) {

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "audit.h"
 #include "boxes.h"
 #include "core_base.h"
 #include "fd.h"
@@ -199,6 +200,7 @@ struct job *secrets_put(struct core *c, const struct actor *a, const struct secr
 		err_set(e, ERR_INVALID, "value must have 1 to %u bytes", SECRETS_VALUE);
 		return NULL;
 	}
+	audit_about(c, a, p->name);
 	if (o.box.n) /* the vault keeps secrets only for boxes that it knows */
 		vault_box_changed(boxes_by_id(c, o.box));
 	struct wire_secret_put msg = { .tenant = o.tenant,
@@ -243,6 +245,7 @@ struct job *secrets_remove(struct core *c, const struct actor *a, const struct s
 
 	if (find_owner(c, a, p->box, &o, e) < 0 || check_name(p->name, e) < 0)
 		return NULL;
+	audit_about(c, a, p->name);
 	struct wire_secret_remove msg = { .tenant = o.tenant, .box = o.box, .name = p->name };
 	return ask(c,
 		   &(struct question){ WIRE_TYPE_SECRET_REMOVE, &wire_secret_remove_msg,

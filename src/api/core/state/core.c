@@ -377,6 +377,7 @@ static void init(struct core *c)
 	list_init(&c->templates->starts);
 	list_init(&c->templates->layers);
 	list_init(&c->watchers->all);
+	audit_init(c);
 	agents_init(c);
 	chains_init(c);
 	spend_init(c);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "audit.h"
 #include "clock.h"
 #include "core_base.h"
 #include "image.h"
@@ -210,7 +211,10 @@ struct template *templates_find(struct core *c, const struct actor *a, int act, 
 		unknown(ref, e);
 		return NULL;
 	}
-	return auth_permit_on(a, (enum act)act, t->tenant, what, e) < 0 ? NULL : t;
+	if (auth_permit_on(a, (enum act)act, t->tenant, what, e) < 0)
+		return NULL;
+	audit_about(c, a, view_of(t->id));
+	return t;
 }
 
 static bool has_tag(const struct template_build *b, struct view tag)
@@ -491,6 +495,7 @@ struct job *templates_tag(struct core *c, const struct actor *a, struct view tar
 
 	if (!ch)
 		return NULL;
+	audit_about(c, a, view_of(b->of->id));
 	for (size_t i = 0; i < tags->n; i++)
 		if (add_tag(b, tags->items[i], e) < 0) {
 			b->n_tags = before;
@@ -598,7 +603,9 @@ static struct template *take_template(struct core *c, const struct actor *a, str
 		return NULL;
 	rnd_name(id, BOX_ID);
 	t = templates_new(c, a->tenant, view_of(id), name);
-	if (!t)
+	if (t)
+		audit_about(c, a, view_of(id));
+	else
 		err_sys(e, ERR_INTERNAL, ENOMEM, "template");
 	return t;
 }

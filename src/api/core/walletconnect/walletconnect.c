@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "address.h"
+#include "audit.h"
 #include "clock.h"
 #include "config.h"
 #include "core_base.h"
@@ -315,6 +316,7 @@ struct job *walletconnect_connect(struct core *c, const struct actor *a, const s
 		free(k);
 		return NULL;
 	}
+	audit_about(c, a, view_of(s->id));
 	*k = (struct connecting){ .job = { .done = done, .arg = arg }, .core = c };
 	s->job = &k->job;
 	list_append(&c->walletconnect->sessions, &s->link);

@@ -9,6 +9,7 @@
 #include "box.h"
 #include "disk.h"
 #include "net.h"
+#include "record.h"
 #include "poison.h"
 
 #define META_HOSTS  "agentbox.allowed_hosts" /* as they were asked for, between spaces */
@@ -285,10 +286,13 @@ static void on_destroyed(void *arg, const void *result, const struct err *e)
 	struct request *r = arg;
 
 	r->job = NULL;
-	if (e && !agentbox_no_session(e))
+	if (e && !agentbox_no_session(e)) {
 		answer_fail(r, e);
-	else
-		rpc_reply(r, &(struct agentbox_destroy_session_response){ .success = !e });
+		return;
+	}
+	if (e)
+		record_failed(r, e);
+	rpc_reply(r, &(struct agentbox_destroy_session_response){ .success = !e });
 }
 
 static void destroy(struct request *r, const void *msg)
@@ -356,16 +360,16 @@ static void list(struct request *r, const void *msg)
 	rpc_reply(r, &l.reply);
 }
 
-#define METHOD(name, snake, handler)                                                                         \
+#define METHOD(name, snake, handler, act)                                                                       \
 	{                                                                                                    \
 		"/sandbox.v1.SandboxService/" name, RPC_UNARY, &agentbox_##snake##_request_msg,              \
-			&agentbox_##snake##_response_msg, handler                                            \
+			&agentbox_##snake##_response_msg, handler, .audit = act                              \
 	}
 
 const struct rpc_method agentbox_sessions_methods[] = {
-	METHOD("CreateSession", create_session, create),
-	METHOD("DestroySession", destroy_session, destroy),
-	METHOD("GetSession", get_session, get),
-	METHOD("ListSessions", list_sessions, list),
+	METHOD("CreateSession", create_session, create, "sandbox.create"),
+	METHOD("DestroySession", destroy_session, destroy, "sandbox.delete"),
+	METHOD("GetSession", get_session, get, NULL),
+	METHOD("ListSessions", list_sessions, list, NULL),
 	{ 0 },
 };

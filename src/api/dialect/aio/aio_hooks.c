@@ -111,8 +111,9 @@ static void remove_one(struct request *r)
 }
 
 const struct route aio_hooks_routes[] = {
-	{ "POST", "/v1/sandbox/hooks", add, .body = ROUTE_JSON, .schema = &hook_schema, .query = AIO_QUERY },
+	{ "POST", "/v1/sandbox/hooks", add, .body = ROUTE_JSON, .schema = &hook_schema, .query = AIO_QUERY,
+	  .audit = "sandbox.hook" },
 	{ "GET", "/v1/sandbox/hooks", list, .query = AIO_QUERY " event" },
-	{ "DELETE", "/v1/sandbox/hooks/{name}", remove_one, .query = AIO_QUERY },
+	{ "DELETE", "/v1/sandbox/hooks/{name}", remove_one, .query = AIO_QUERY, .audit = "sandbox.hook" },
 	{ 0 },
 };

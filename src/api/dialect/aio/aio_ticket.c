@@ -97,7 +97,8 @@ static void check(struct request *r)
 }
 
 const struct route aio_ticket_routes[] = {
-	{ "POST", "/tickets", create, .body = ROUTE_WHOLE, .body_max = BODY_MAX, .query = "api_key" },
+	{ "POST", "/tickets", create, .body = ROUTE_WHOLE, .body_max = BODY_MAX, .query = "api_key",
+	  .audit = "sandbox.ticket" },
 	{ "GET", "/auth", check, .query = "api_key ticket" },
 	{ 0 },
 };

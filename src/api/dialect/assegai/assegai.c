@@ -52,37 +52,36 @@ struct agent *assegai_agent(struct request *r)
 	return a;
 }
 
-static void put(struct request *r, int status, const char *message, const struct http_header *extra,
-		size_t n_extra)
+static void write_error(struct buf *b, const char *message)
 {
-	struct buf b = BUF_INIT(8192);
 	struct json_out o;
 
-	json_out_init(&o, &b);
+	json_out_init(&o, b);
 	json_out_object(&o);
 	json_out_kz(&o, "error", message);
 	json_out_end(&o, '}');
-	http_reply(r->x, status, "application/json", buf_view(&b), extra, n_extra);
-	buf_done(&b);
 }
 
 void assegai_refuse(struct request *r, int status, const char *message, unsigned wait)
 {
+	_cleanup_(buf_done) struct buf b = BUF_INIT(8192);
 	char seconds[16];
 	struct http_header extra = { VIEW("retry-after"), VIEW_NONE };
 
 	snprintf(seconds, sizeof(seconds), "%u", wait);
 	extra.value = view_of(seconds);
-	put(r, status, message, &extra, wait ? 1 : 0);
-	request_done(r);
+	write_error(&b, message);
+	answer_plain_with(r, status, "application/json", buf_view(&b), &extra, wait ? 1 : 0);
 }
 
 /* Its clients know few statuses: what is out of reach is 500. */
 static void fail(struct request *r, const struct err *e, const struct http_header *extra, size_t n_extra)
 {
+	_cleanup_(buf_done) struct buf b = BUF_INIT(8192);
 	int status = err_http(e->code);
 
-	put(r, status > 501 ? 500 : status, e->msg, extra, n_extra);
+	write_error(&b, e->msg);
+	http_reply(r->x, status > 501 ? 500 : status, "application/json", buf_view(&b), extra, n_extra);
 }
 
 /* ---- health ---- */

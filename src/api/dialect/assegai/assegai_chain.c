@@ -253,9 +253,10 @@ static void cancel(struct request *r)
 }
 
 const struct route assegai_chain_routes[] = {
-	{ "POST", "/agent/request-transaction", transact, .body = ROUTE_JSON, .body_max = 512u * 1024 },
+	{ "POST", "/agent/request-transaction", transact, .body = ROUTE_JSON, .body_max = 512u * 1024,
+	  .audit = "transaction.ask" },
 	{ "GET", "/agent/transactions/{id}", status },
-	{ "POST", "/agent/transactions/{id}/cancel", cancel },
+	{ "POST", "/agent/transactions/{id}/cancel", cancel, .audit = "transaction.cancel" },
 	{ "POST", "/agent/query-chain", query, .body = ROUTE_JSON, .body_max = AGENT_RPC_BODY },
 	{ "GET", "/agent/wallet-address/{chain}", address },
 	{ "POST", "/rpc/{chain}", rpc, .body = ROUTE_WHOLE, .body_max = AGENT_RPC_BODY },

@@ -85,7 +85,9 @@ static void sign_out(struct request *r)
 	struct view token = login_token(r->x);
 	struct buf cookie = BUF_INIT(512);
 
-	if (token.p)
+	struct err none = { 0 };
+
+	if (token.p && logins_actor(r->core, token, r->x->host, &r->actor, &none) >= 0)
 		logins_end(r->core, token, r->x->host);
 	put_cookie(r->x, "", &cookie);
 	struct http_header h[] = { { VIEW("set-cookie"), buf_view(&cookie) },
@@ -103,6 +105,7 @@ const struct route dashboard_session_routes[] = {
 	{ "POST", "/dashboard/session", sign_in, .auth = ROUTE_OPEN, .permit = is_from_page,
 	  .body = ROUTE_JSON, .body_max = BODY_MAX, .secret = true, .audit = "dashboard.signin" },
 	{ "GET", "/dashboard/session", show, .auth = ROUTE_OPEN, .permit = is_from_page },
-	{ "DELETE", "/dashboard/session", sign_out, .auth = ROUTE_OPEN, .permit = is_from_page },
+	{ "DELETE", "/dashboard/session", sign_out, .auth = ROUTE_OPEN, .permit = is_from_page,
+	  .audit = "dashboard.signout" },
 	{ 0 },
 };

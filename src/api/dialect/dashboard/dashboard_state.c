@@ -1,17 +1,14 @@
 /*
  * What the pages show beyond the REST API: the load of all sandboxes at once, the last minutes of the
- * installation, who changed what, the pool, and every setting with its source.
+ * installation, the pool, and every setting with its source.
  */
-#include "audit.h"
 #include "config_origins.h"
 #include "dashboard_impl.h"
 #include "login.h"
-#include "num.h"
 #include "poison.h"
 
 #define SETTINGS_MAX (1024u * 1024)
 #define NAME_LONGEST 256
-#define AUDIT_PAGE   500
 
 /* ---- load ---- */
 
@@ -83,46 +80,6 @@ static void trend(struct request *r)
 	json_out_key(o, "samples");
 	json_out_array(o);
 	if (trend_each(r->core, &r->actor, put_sample, o, &e) < 0)
-		answer_fail(r, &e);
-	else
-		answer_send_list(r);
-}
-
-/* ---- who changed what ---- */
-
-static void put_audit(void *arg, const struct audit_entry *v)
-{
-	struct json_out *o = arg;
-
-	json_out_object(o);
-	json_out_ku64(o, "id", v->id);
-	answer_put_time(o, "at", v->at_ms);
-	json_out_kz(o, "tenant", v->tenant->name);
-	json_out_kz(o, "key", v->key);
-	json_out_kz(o, "role", keys_role_name(v->role));
-	json_out_kz(o, "via", v->via);
-	json_out_kz(o, "action", v->action);
-	json_out_kz(o, "target", v->target);
-	json_out_kz(o, "detail", v->detail);
-	json_out_ku64(o, "status", v->status);
-	json_out_end(o, '}');
-}
-
-static void audit(struct request *r)
-{
-	struct view before = request_query(r, "before");
-	uint32_t limit = AUDIT_PAGE;
-	uint64_t id = 0;
-	struct err e = { 0 };
-
-	if ((before.p && num_u64(before, &id) < 0 &&
-	     err_set(&e, ERR_INVALID, "before must be the id of an entry") < 0) ||
-	    request_query_limit(r, AUDIT_KEPT, &limit, &e) < 0) {
-		answer_fail(r, &e);
-		return;
-	}
-	struct json_out *o = answer_json_list(r, "entries");
-	if (audit_each(r->core, &r->actor, id, limit, put_audit, o, &e) < 0)
 		answer_fail(r, &e);
 	else
 		answer_send_list(r);
@@ -237,7 +194,6 @@ static void settings(struct request *r)
 
 const struct route dashboard_state_routes[] = {
 	{ "GET", "/dashboard/trend", trend },
-	{ "GET", "/dashboard/audit", audit, .query = "before limit" },
 	{ "GET", "/dashboard/load", load },
 	{ "GET", "/dashboard/pool", pool },
 	{ "GET", "/dashboard/settings", settings },

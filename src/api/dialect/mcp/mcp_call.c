@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "mcp_impl.h"
+#include "record.h"
 #include "poison.h"
 
 #define META(name) "io.modelcontextprotocol/" name
@@ -21,6 +22,9 @@ bool mcp_call_is_modern(const struct mcp_call *c)
 void mcp_call_free(struct mcp_call *c)
 {
 	job_abandon(c->job);
+	list_del(&c->wait.link);
+	if (c->record)
+		(void)audit_close(c->core, c->record, &c->actor, AUDIT_LEFT, ERR_OK, VIEW_NONE, NULL);
 	if (c->cancel)
 		c->cancel(c);
 	if (c->done)
@@ -57,6 +61,7 @@ void mcp_call_start(struct mcp_stream *s, const struct mcp_message *m, const str
 		mcp_stream_answer(s, &none, 500);
 		return;
 	}
+	list_init(&c->wait.link);
 	c->mcp = s->mcp;
 	c->core = s->mcp->core;
 	c->stream = s;
@@ -64,6 +69,7 @@ void mcp_call_start(struct mcp_stream *s, const struct mcp_message *m, const str
 	c->params = m->params;
 	c->meta = json_get(m->params, "_meta");
 	c->actor = *a;
+	c->actor.record = 0;
 	c->scope = scope;
 	c->caps = s->session ? s->session->caps : mcp_rpc_caps(json_get(c->meta, META("clientCapabilities")));
 	level = json_get(c->meta, META("logLevel"));
@@ -152,12 +158,49 @@ void mcp_call_cacheable(struct mcp_call *c, bool public)
 	json_out_kz(&c->o, "cacheScope", public ? "public" : "private");
 }
 
+static void send_now(struct mcp_call *c)
+{
+	mcp_stream_answer(c->stream, &c->out, 200);
+	end(c);
+}
+
+static void on_recorded(struct audit_wait *w)
+{
+	send_now(CONTAINER(w, struct mcp_call, wait));
+}
+
+void mcp_call_unrecorded(struct mcp_call *c)
+{
+	if (c->record)
+		audit_drop(c->core, c->record);
+	c->record = c->actor.record = 0;
+}
+
+/* Whether the answer has to wait for its entry in the audit log. */
+static bool has_to_wait(struct mcp_call *c)
+{
+	enum audit_verdict verdict = record_verdict(c->failed);
+	uint64_t record = c->record;
+
+	if (verdict == AUDIT_NONE)
+		mcp_call_unrecorded(c);
+	c->record = 0;
+	c->wait.stored = on_recorded;
+	if (!record || verdict == AUDIT_NONE ||
+	    !audit_close(c->core, record, &c->actor, verdict, c->failed, VIEW_NONE, &c->wait))
+		return false;
+	c->job = NULL;
+	c->cancel = NULL;
+	loop_timer_stop(&c->timer);
+	return true;
+}
+
 void mcp_call_send(struct mcp_call *c)
 {
 	json_out_end(&c->o, '}');
 	json_out_end(&c->o, '}');
-	mcp_stream_answer(c->stream, &c->out, 200);
-	end(c);
+	if (!has_to_wait(c))
+		send_now(c);
 }
 
 void mcp_call_error_data(struct mcp_call *c, enum mcp_error code, int http, struct view data,
@@ -165,6 +208,7 @@ void mcp_call_error_data(struct mcp_call *c, enum mcp_error code, int http, stru
 {
 	struct json_out *o = open_answer(c);
 
+	mcp_call_unrecorded(c);
 	json_out_key(o, "error");
 	json_out_object(o);
 	json_out_ki64(o, "code", code);
@@ -275,6 +319,7 @@ void mcp_call_fail(struct mcp_call *c, const struct err *e)
 		mcp_call_error(c, e->code == ERR_INTERNAL ? MCP_INTERNAL : MCP_PARAMS, 200, "%s", e->msg);
 		return;
 	}
+	c->failed = e->code;
 	buf_printf(&text, "%s: %s", err_name(e->code), e->msg);
 	mcp_call_content(c);
 	mcp_call_text(c, buf_view(&text));

@@ -61,6 +61,7 @@ struct mcp_tool {
 	const struct json_schema *args; /* into c->own; the first field is `sandbox` where `box` says so */
 	const size_t *size;             /* of what c->own points to */
 	bool box;                       /* about one sandbox, so it is offered at /sandbox/NAME/mcp, too */
+	const char *audit;              /* its name in the audit log, where it has entries; else NULL */
 };
 
 /* The first member of what arguments are read into. */
@@ -190,6 +191,9 @@ struct mcp_call {
 	struct buf out;
 	struct json_out o;
 	struct loop_timer timer;
+	uint64_t record;        /* in the audit log, while it is open; else 0 */
+	enum err_code failed;   /* the result says so */
+	struct audit_wait wait; /* of an answer that waits for its entry */
 	/* mcp_input.c */
 	const struct json *inputs; /* what the client answered; NULL: nothing yet */
 	struct view state;         /* what mcp_input_send was given before; p == NULL: nothing */
@@ -227,6 +231,8 @@ void mcp_call_object(struct mcp_call *c, struct view object);
 void mcp_call_progress(struct mcp_call *c, double progress, double total, struct view message);
 bool mcp_call_wants_progress(const struct mcp_call *c);
 void mcp_call_log(struct mcp_call *c, enum mcp_level level, struct view text);
+/* Of a tool that has a record: this call changes nothing. */
+void mcp_call_unrecorded(struct mcp_call *c);
 void *mcp_call_own(struct mcp_call *c, size_t size); /* zeroed; NULL: the call has failed */
 /* The call's job, or why there is none. */
 void mcp_call_await(struct mcp_call *c, struct job *job, const struct err *e);

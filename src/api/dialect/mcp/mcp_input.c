@@ -205,6 +205,7 @@ void mcp_input_send(struct mcp_call *c, struct view state)
 		return;
 	}
 	int r = state.p ? seal(c, state, &sealed) : 0;
+	mcp_call_unrecorded(c); /* until the answers have come */
 	struct json_out *o = mcp_call_open(c, "input_required");
 	if (c->n_asks)
 		json_out_end(&c->asks_out, '}');

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "mcp_impl.h"
+#include "record.h"
 #include "poison.h"
 
 #define META(name) "io.modelcontextprotocol/" name
@@ -141,6 +142,8 @@ void mcp_methods_run(struct mcp_call *c, const struct mcp_tool *t)
 
 	c->tool = t;
 	c->run = t->run;
+	if (t->audit && c->stream->r && !c->record)
+		c->record = c->actor.record = record_open(c->stream->r, t->audit);
 	if (t->args && !mcp_call_own(c, *t->size))
 		return;
 	if (t->args && read_args(c, t, &e) < 0)

@@ -110,38 +110,40 @@ const char *mcp_tools_mime(struct view name, struct view bytes)
 
 /* ---- the table ---- */
 
-#define TOOL(text, function, arguments)                                                                      \
-	{                                                                                                    \
-		.name = text, .run = function, .args = &arguments##_args, .size = &arguments##_size          \
-	}
-#define BOX_TOOL(text, function, arguments)                                                                  \
+/* act: its name in the audit log; NULL: it changes nothing but what is in the sandbox */
+#define TOOL(text, function, arguments, act)                                                                 \
 	{                                                                                                    \
 		.name = text, .run = function, .args = &arguments##_args, .size = &arguments##_size,         \
-		.box = true                                                                                  \
+		.audit = act                                                                                 \
+	}
+#define BOX_TOOL(text, function, arguments, act)                                                             \
+	{                                                                                                    \
+		.name = text, .run = function, .args = &arguments##_args, .size = &arguments##_size,         \
+		.box = true, .audit = act                                                                    \
 	}
 
 static const struct mcp_tool tools[] = {
-	TOOL("sandbox_create", mcp_tools_create, mcp_tools_create),
-	TOOL("sandbox_list", mcp_tools_list, mcp_tools_list),
-	BOX_TOOL("sandbox_get", mcp_tools_get, mcp_tools_plain),
-	TOOL("sandbox_delete", mcp_tools_delete, mcp_tools_plain),
-	BOX_TOOL("exec", mcp_tools_exec, mcp_tools_exec),
-	BOX_TOOL("run_code", mcp_tools_code, mcp_tools_code),
-	BOX_TOOL("file_read", mcp_tools_read, mcp_tools_read),
-	BOX_TOOL("file_write", mcp_tools_write, mcp_tools_write),
-	BOX_TOOL("file_edit", mcp_tools_edit, mcp_tools_edit),
-	BOX_TOOL("file_list", mcp_tools_entries, mcp_tools_entries),
-	BOX_TOOL("file_search", mcp_tools_search, mcp_tools_search),
-	BOX_TOOL("processes", mcp_tools_processes, mcp_tools_processes),
-	BOX_TOOL("ports", mcp_tools_ports, mcp_tools_plain),
-	BOX_TOOL("snapshot", mcp_tools_snapshot, mcp_tools_snapshot),
-	TOOL("fork", mcp_tools_fork, mcp_tools_fork),
-	TOOL("transactions", mcp_tools_transactions, mcp_tools_transactions),
-	TOOL("createSandbox", mcp_tools_named_create, mcp_tools_named),
-	TOOL("getSandbox", mcp_tools_named_get, mcp_tools_named),
-	TOOL("listSandbox", mcp_tools_list, mcp_tools_list),
-	TOOL("deleteSandbox", mcp_tools_named_delete, mcp_tools_named),
-	TOOL("sandboxExecutor", mcp_tools_executor, mcp_tools_executor),
+	TOOL("sandbox_create", mcp_tools_create, mcp_tools_create, "sandbox.create"),
+	TOOL("sandbox_list", mcp_tools_list, mcp_tools_list, NULL),
+	BOX_TOOL("sandbox_get", mcp_tools_get, mcp_tools_plain, NULL),
+	TOOL("sandbox_delete", mcp_tools_delete, mcp_tools_plain, "sandbox.delete"),
+	BOX_TOOL("exec", mcp_tools_exec, mcp_tools_exec, NULL),
+	BOX_TOOL("run_code", mcp_tools_code, mcp_tools_code, NULL),
+	BOX_TOOL("file_read", mcp_tools_read, mcp_tools_read, NULL),
+	BOX_TOOL("file_write", mcp_tools_write, mcp_tools_write, NULL),
+	BOX_TOOL("file_edit", mcp_tools_edit, mcp_tools_edit, NULL),
+	BOX_TOOL("file_list", mcp_tools_entries, mcp_tools_entries, NULL),
+	BOX_TOOL("file_search", mcp_tools_search, mcp_tools_search, NULL),
+	BOX_TOOL("processes", mcp_tools_processes, mcp_tools_processes, NULL),
+	BOX_TOOL("ports", mcp_tools_ports, mcp_tools_plain, NULL),
+	BOX_TOOL("snapshot", mcp_tools_snapshot, mcp_tools_snapshot, "sandbox.snapshot"),
+	TOOL("fork", mcp_tools_fork, mcp_tools_fork, "sandbox.fork"),
+	TOOL("transactions", mcp_tools_transactions, mcp_tools_transactions, "transaction.decide"),
+	TOOL("createSandbox", mcp_tools_named_create, mcp_tools_named, "sandbox.create"),
+	TOOL("getSandbox", mcp_tools_named_get, mcp_tools_named, NULL),
+	TOOL("listSandbox", mcp_tools_list, mcp_tools_list, NULL),
+	TOOL("deleteSandbox", mcp_tools_named_delete, mcp_tools_named, "sandbox.delete"),
+	TOOL("sandboxExecutor", mcp_tools_executor, mcp_tools_executor, NULL),
 	{ 0 },
 };
 

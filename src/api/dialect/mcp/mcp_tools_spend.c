@@ -233,6 +233,10 @@ void mcp_tools_transactions(struct mcp_call *c)
 	const bool list = !a->action.n || view_is(a->action, "list");
 	struct err e = { 0 };
 
+	if (!view_is(a->action, "decide"))
+		mcp_call_unrecorded(c);
+	else
+		audit_about(c->core, &c->actor, a->transaction);
 	if (list) {
 		const struct spend_filter f = { .state = SGN_STATE_PENDING, .max = PAGE };
 		mcp_call_await(c, spend_list(c->core, &c->actor, &f, on_page, c, &e), &e);

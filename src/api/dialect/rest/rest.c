@@ -26,7 +26,8 @@ static const struct route *const tables[] = {
 	rest_stats_routes,         rest_ports_routes,
 	rest_tunnel_routes,        rest_egress_routes,
 	rest_links_routes,         rest_ai_routes,
-	rest_usage_routes,         NULL,
+	rest_usage_routes,         rest_audit_routes,
+	NULL,
 };
 
 static bool is_of_sandbox(const struct request *r)

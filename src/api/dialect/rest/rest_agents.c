@@ -473,16 +473,18 @@ static void logs(struct request *r)
 }
 
 const struct route rest_agents_routes[] = {
-	{ "POST", "/v1/agents", create, .body = ROUTE_JSON, .body_max = MANIFEST_BYTES },
+	{ "POST", "/v1/agents", create, .body = ROUTE_JSON, .body_max = MANIFEST_BYTES,
+	  .audit = "agent.create" },
 	{ "GET", "/v1/agents", list },
 	{ "GET", "/v1/catalogues", catalogues },
 	{ "GET", "/v1/agents/{id}", get },
-	{ "DELETE", "/v1/agents/{id}", remove_one },
-	{ "PUT", "/v1/agents/{id}/code", code, .body = ROUTE_STREAM },
-	{ "POST", "/v1/agents/{id}/upgrade", upgrade, .body = ROUTE_JSON, .body_max = MANIFEST_BYTES },
-	{ "POST", "/v1/agents/{id}/start", start },
-	{ "POST", "/v1/agents/{id}/stop", stop },
-	{ "POST", "/v1/agents/{id}/restart", restart },
+	{ "DELETE", "/v1/agents/{id}", remove_one, .audit = "agent.delete" },
+	{ "PUT", "/v1/agents/{id}/code", code, .body = ROUTE_STREAM, .audit = "agent.code" },
+	{ "POST", "/v1/agents/{id}/upgrade", upgrade, .body = ROUTE_JSON, .body_max = MANIFEST_BYTES,
+	  .audit = "agent.upgrade" },
+	{ "POST", "/v1/agents/{id}/start", start, .audit = "agent.start" },
+	{ "POST", "/v1/agents/{id}/stop", stop, .audit = "agent.stop" },
+	{ "POST", "/v1/agents/{id}/restart", restart, .audit = "agent.restart" },
 	{ "GET", "/v1/agents/{id}/logs", logs, .query = "level after limit" },
 	{ 0 },
 };

@@ -265,6 +265,6 @@ const struct route rest_fs_routes[] = {
 	{ "POST", FS "mkdir", make_dir, .body = ROUTE_JSON },
 	{ "POST", FS "chmod", change_mode, .body = ROUTE_JSON },
 	{ "GET", FS "stat", stat_path, .query = "path user" },
-	{ "POST", FS "sign", sign, .body = ROUTE_JSON },
+	{ "POST", FS "sign", sign, .body = ROUTE_JSON, .audit = "sandbox.sign" },
 	{ 0 },
 };

@@ -17,4 +17,4 @@ extern const struct route rest_boxes_routes[], rest_life_routes[], rest_snapshot
 	rest_agents_routes[], rest_webhooks_routes[], rest_secrets_routes[], rest_tenants_routes[],
 	rest_stats_routes[], rest_ports_routes[], rest_tunnel_routes[], rest_egress_routes[],
 	rest_links_routes[], rest_ai_routes[], rest_usage_routes[], rest_transactions_routes[],
-	rest_spending_routes[], rest_walletconnect_routes[];
+	rest_spending_routes[], rest_walletconnect_routes[], rest_audit_routes[];

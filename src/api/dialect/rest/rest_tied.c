@@ -5,6 +5,7 @@
 #include "rest_tied.h"
 
 #include "box.h"
+#include "record.h"
 #include "rest_boxes.h"
 #include "rest_impl.h"
 #include "poison.h"
@@ -15,12 +16,14 @@
 struct tied {
 	struct request *r;
 	struct loop_timer alive;
+	struct buf line;
 	char id[BOX_ID + 1];
 };
 
 static void let_go(struct tied *t)
 {
 	loop_timer_stop(&t->alive);
+	buf_done(&t->line);
 	tied_gone(t->r->core, view_of(t->id));
 }
 
@@ -71,11 +74,24 @@ static void on_alive(struct loop_timer *timer)
 	request_done(r);
 }
 
-void rest_tied_answer(struct request *r, const struct box *b)
+static void begin(struct request *r)
 {
 	static const struct http_header headers[] = { { VIEW("cache-control"), VIEW("no-store") },
 						      { VIEW("x-accel-buffering"), VIEW("no") } };
-	_cleanup_(buf_done) struct buf line = BUF_INIT(LINE_MAX_BYTES);
+	struct tied *t = r->own;
+
+	r->on_gone = on_gone;
+	r->on_drain = on_drain;
+	r->x->ops = &tied_ops;
+	r->x->eof_aborts = true;
+	http_begin(r->x, 201, "application/x-ndjson", -1, headers, ELEMS(headers));
+	(void)http_write(r->x, buf_view(&t->line));
+	buf_done(&t->line);
+	loop_timer_start(r->x->loop, &t->alive, ALIVE_MS, on_alive);
+}
+
+void rest_tied_answer(struct request *r, const struct box *b)
+{
 	struct tied *t = request_own(r, sizeof(*t));
 	struct json_out o;
 
@@ -85,14 +101,12 @@ void rest_tied_answer(struct request *r, const struct box *b)
 	}
 	t->r = r;
 	memcpy(t->id, b->id, sizeof(t->id));
-	json_out_init(&o, &line);
+	buf_init(&t->line, LINE_MAX_BYTES);
+	json_out_init(&o, &t->line);
 	rest_boxes_put(&o, b);
-	buf_putc(&line, '\n');
-	r->on_gone = on_gone;
-	r->on_drain = on_drain;
-	r->x->ops = &tied_ops;
-	r->x->eof_aborts = true;
-	http_begin(r->x, 201, "application/x-ndjson", -1, headers, ELEMS(headers));
-	(void)http_write(r->x, buf_view(&line));
-	loop_timer_start(r->x->loop, &t->alive, ALIVE_MS, on_alive);
+	buf_putc(&t->line, '\n');
+	if (record_close(r, NULL, begin))
+		r->on_gone = on_gone; /* it is removed with the client also while the answer waits */
+	else
+		begin(r);
 }

@@ -200,10 +200,10 @@ static void resume(struct request *r)
 
 const struct route e2b_life_routes[] = {
 	{ "POST", "/sandboxes/{id}/timeout", set_timeout, .body = ROUTE_JSON, .audit = "sandbox.extend" },
-	{ "POST", "/sandboxes/{id}/refreshes", refresh, .body = ROUTE_JSON },
+	{ "POST", "/sandboxes/{id}/refreshes", refresh, .body = ROUTE_JSON, .audit = "sandbox.extend" },
 	{ "POST", "/sandboxes/{id}/pause", pause_one, .body = ROUTE_JSON, .audit = "sandbox.pause" },
 	{ "POST", "/sandboxes/{id}/resume", resume, .body = ROUTE_JSON, .audit = "sandbox.resume" },
-	{ "POST", "/sandboxes/{id}/connect", connect_one, .body = ROUTE_JSON },
-	{ "POST", "/v2/sandboxes/{id}/connect", connect_one, .body = ROUTE_JSON },
+	{ "POST", "/sandboxes/{id}/connect", connect_one, .body = ROUTE_JSON, .audit = "sandbox.connect" },
+	{ "POST", "/v2/sandboxes/{id}/connect", connect_one, .body = ROUTE_JSON, .audit = "sandbox.connect" },
 	{ 0 },
 };

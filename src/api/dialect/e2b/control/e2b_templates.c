@@ -290,7 +290,7 @@ const struct route e2b_templates_routes[] = {
 	{ "DELETE", "/templates/{id}", remove_one, .audit = "template.delete" },
 	{ "GET", "/templates/aliases/{alias}", alias },
 	{ "GET", "/templates/{id}/tags", tags },
-	{ "POST", "/templates/tags", tag, .body = ROUTE_JSON },
-	{ "DELETE", "/templates/tags", untag, .body = ROUTE_JSON },
+	{ "POST", "/templates/tags", tag, .body = ROUTE_JSON, .audit = "template.tag" },
+	{ "DELETE", "/templates/tags", untag, .body = ROUTE_JSON, .audit = "template.untag" },
 	{ 0 },
 };
