@@ -131,6 +131,9 @@
 	X(tx_spent)                                                                                          \
 	X(tx_status)                                                                                         \
 	X(tx_audit)                                                                                          \
+	X(audit_ls)                                                                                          \
+	X(audit_verify)                                                                                      \
+	X(audit_export)                                                                                      \
 	X(webhook_create)                                                                                    \
 	X(webhook_ls)                                                                                        \
 	X(webhook_show)                                                                                      \

@@ -10,7 +10,8 @@
 enum { PUT, TRIM, LIST };
 
 static const char *const sql[] = {
-	[PUT] = ("INSERT INTO audit (id, kind, number, at_ms, role, tenant, key, via, origin, request, action,"
+	[PUT] = ("INSERT INTO audit (id, kind, number, at_ms, role, tenant, key, via, origin, request, "
+		 "action,"
 		 " target, detail, verdict, code, hash)"
 		 " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)"),
 	[TRIM] = "DELETE FROM audit WHERE kind = ?1 AND id < ?2",

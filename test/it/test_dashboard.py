@@ -189,7 +189,7 @@ FOREIGN = [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Origin": "ht
 @pytest.mark.parametrize("change", FOREIGN, ids=str)
 @pytest.mark.parametrize("method, path", [("POST", "/v1/sandboxes"), ("DELETE", "/v1/sandboxes/x"), ("GET", "/v1/sandboxes"), ("GET", "/v1/events"),
                                           ("POST", "/dashboard/session"), ("DELETE", "/dashboard/session"),
-                                          ("POST", "/dashboard/templates"), ("DELETE", "/dashboard/templates/x"), ("GET", "/dashboard/audit")])
+                                          ("POST", "/dashboard/templates"), ("DELETE", "/dashboard/templates/x"), ("GET", "/v1/audit")])
 def test_request_of_another_page(daemon, guest, cookie, change, method, path):
     body = json.dumps({"key": daemon.key}).encode() if path == "/dashboard/session" and method == "POST" else None
     answer = guest.request(method, path, body, {**page(daemon, Cookie=cookie, **({"Content-Type": "application/json"} if body else {})), **change})

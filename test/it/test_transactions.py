@@ -202,7 +202,7 @@ def test_speed_up_and_cancel_what_was_sent(document, bank, pending, api, cli, an
     anvil.ask("evm_mine")
     bank.until_state(tx["id"], "replaced")
     assert anvil.balance(FRIEND) == before
-    entries = api.get("/dashboard/audit?limit=20").json()["entries"]
+    entries = api.get("/v1/audit?limit=20").json()["entries"]
     for action, note in (("transaction.speed_up", "it is urgent"), ("transaction.cancel", "not needed any more")):
         assert any(one["action"] == action and tx["id"] in one["target"] and note in json.dumps(one) for one in entries), action
 
@@ -460,9 +460,11 @@ def test_wallets_chains_and_the_signer(document, bank, api):
 def test_decisions_are_in_the_audit_log_of_the_api(bank, pending, daemon):
     tx = pending(2009)
     bank.say(tx["id"], "reject", note="not today")
-    entries = daemon.client().get("/dashboard/audit?limit=20").json()["entries"]
+    entries = daemon.client().get("/v1/audit?limit=20").json()["entries"]
     entry = next(one for one in entries if one["action"] == "transaction.reject")
-    assert tx["id"] in entry["target"] and entry["status"] == 200 and "not today" in json.dumps(entry)
+    assert tx["id"] in entry["target"] and entry["verdict"] == "done" and "not today" in json.dumps(entry)
+    asked = next(one for one in entries if one["action"] == "transaction.ask")
+    assert tx["id"] in asked["target"] and asked["via"].startswith("assegai") and asked["from"] == tx["sandbox"] and asked["key"] == "", asked
 
 
 # ---- events

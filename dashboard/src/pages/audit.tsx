@@ -8,7 +8,7 @@ import { boxes, recent, useLoad, who } from "../store";
 import { Button, Card, Empty, Page, Shown, Table } from "../ui";
 
 const TYPES = ["created", "started", "exited", "paused", "resumed", "stopped", "forked", "snapshot", "oom", "expired", "deleted", "ai.budget.warning", "ai.budget.exceeded", "transaction.pending", "transaction.decided", "transaction.changed"];
-const AREAS = ["sandbox", "key", "tenant", "quota", "policy", "secret", "image", "template", "workspace", "snapshot", "webhook", "link", "ai", "vault", "dashboard"];
+const AREAS = ["sandbox", "key", "tenant", "quota", "policy", "secret", "image", "template", "workspace", "snapshot", "webhook", "link", "agent", "transaction", "wallet", "signer", "ai", "vault", "dashboard"];
 const PAGE = 500;
 
 interface Entry {
@@ -21,7 +21,10 @@ interface Entry {
   action: string;
   target: string;
   detail: string;
-  status: number;
+  verdict: string;
+  code: string | null;
+  from: string;
+  request_id: string;
 }
 
 function useWord(query: URLSearchParams): [(k: string) => string, (k: string, v: string) => void] {
@@ -42,7 +45,7 @@ function Target({ text, names }: { text: string; names: Map<string, string | nul
 
 function Changes({ word, set }: { word: (k: string) => string; set: (k: string, v: string) => void }) {
   const admin = who.value?.role === "admin";
-  const list = useLoad<{ entries: Entry[] }>(`/dashboard/audit?limit=${PAGE}${word("before") ? `&before=${encodeURIComponent(word("before"))}` : ""}`, 2500);
+  const list = useLoad<{ entries: Entry[]; next: string | null }>(`/v1/audit?limit=${PAGE}${word("cursor") ? `&cursor=${encodeURIComponent(word("cursor"))}` : ""}`, 2500);
   const keys = useLoad<{ keys: { id: string; name: string }[] }>(admin ? "/v1/keys" : null);
   const newest = recent.use()[0]?.id;
   useEffect(() => { if (newest !== undefined) list.reload(); }, [newest]);
@@ -72,9 +75,9 @@ function Changes({ word, set }: { word: (k: string) => string; set: (k: string, 
                 columns={[
                   { head: "Time", cell: (e) => <When at={e.at} /> },
                   { head: "Who", cell: (e) => <span title={e.key}>{plain(people.get(e.key) || e.key || "without a key")} <span class="dim day">{plain(e.tenant)}</span></span> },
-                  { head: "Action", cell: (e) => <span class={e.status >= 400 ? "chip bad" : "chip"}>{plain(e.action)}{e.status >= 400 ? " refused" : ""}</span> },
+                  { head: "Action", cell: (e) => <span class={e.verdict === "done" ? "chip" : "chip bad"} title={plain(`request ${e.request_id}${e.code ? `: ${e.code}` : ""}`)}>{plain(e.action)}{e.verdict === "done" ? "" : ` ${plain(e.verdict)}`}</span> },
                   { head: "Target", hide: true, cell: (e) => <Target text={e.target} names={names} /> },
-                  { head: "Via", hide: true, cell: (e) => <span class="dim">{plain(e.via)}</span> },
+                  { head: "Via", hide: true, cell: (e) => <span class="dim" title={plain(e.from)}>{plain(e.via)}</span> },
                   { head: "Details", wide: true, hide: true, cell: (e) => <span class="dim clip" title={plain(e.detail)}>{inWords(e.detail)}</span> },
                 ]}
               />
@@ -83,8 +86,8 @@ function Changes({ word, set }: { word: (k: string) => string; set: (k: string, 
         </Shown>
       </Card>
       <div class="pager">
-        {word("before") && <Button small onClick={() => set("before", "")}>Newest</Button>}
-        {list.data && list.data.entries.length === PAGE && <Button small onClick={() => set("before", String(list.data!.entries.at(-1)!.id))}>Older</Button>}
+        {word("cursor") && <Button small onClick={() => set("cursor", "")}>Newest</Button>}
+        {list.data?.next && <Button small onClick={() => set("cursor", list.data!.next!)}>Older</Button>}
       </div>
     </>
   );

@@ -7,7 +7,7 @@ import { type EgressState, secretBody } from './network.js';
 import { Sandbox } from './sandbox.js';
 import type { CreateOptions } from './sandbox.js';
 import type {
-  Agent, AgentLimits, AgentLimitsChange, AgentLog, AgentManifest, AiAccount, AiAllowance, AuditEntries, Capabilities, Catalogue, Chain, Dialects, EgressPolicy, Event, EventType, Health, Image, Key, KeyCreate, Link, Operations, Posture, Quota,
+  Agent, AgentLimits, AgentLimitsChange, AgentLog, AgentManifest, AiAccount, AiAllowance, AuditEntries, AuditPage, Capabilities, Catalogue, Chain, Dialects, EgressPolicy, Event, EventType, Health, Image, Key, KeyCreate, Link, Operations, Posture, Quota,
   Secret, SignerStatus, Snapshot, Spending, Tenant, Transaction, TransactionAnswer, TransactionState, Wallet, WalletConnect, WalletPairing, WalletSession, Webhook,
   WebhookCreate, Workspace,
 } from './schema.js';
@@ -331,6 +331,14 @@ class Signer extends Group {
   }
 }
 
+class Audit extends Group {
+  /** Who did what, the newest first: a page. `next` is the `cursor` of the next one. */
+  list(options: Operations['listAudit']['query'] & CallOptions = {}): Promise<AuditPage> {
+    const { signal, ...query } = options;
+    return this.core.call('listAudit', { query, signal });
+  }
+}
+
 class Webhooks extends Group {
   /** The secret is in this answer only. `verifyWebhook` checks what arrives. */
   create(params: WebhookCreate & CallOptions): Promise<Webhook> {
@@ -433,6 +441,7 @@ export class Paddock {
   readonly keys: Keys;
   readonly tenants: Tenants;
   readonly events: Events;
+  readonly audit: Audit;
   readonly agents: Agents;
   readonly transactions: Transactions;
   readonly wallets: Wallets;
@@ -451,6 +460,7 @@ export class Paddock {
     this.keys = new Keys(this.core);
     this.tenants = new Tenants(this.core);
     this.events = new Events(this.core);
+    this.audit = new Audit(this.core);
     this.agents = new Agents(this.core);
     this.transactions = new Transactions(this.core);
     this.wallets = new Wallets(this.core);

@@ -344,6 +344,45 @@ export interface Events {
   first: number;
 }
 
+export interface AuditRecord {
+  /** Increases over all entries. */
+  id: number;
+  at: string;
+  /** The caller's */
+  tenant: string;
+  tenant_id: string;
+  /** The id of the caller's key; `anonymous` */
+  key: string;
+  role: 'admin' | 'user';
+  /** The dialect: `rest`, `dashboard`, `e2b`, `MCP`, … */
+  via: string;
+  /** The client's address, or the id of the sandbox in which the caller runs. */
+  from: string;
+  request_id: string;
+  /** Such as `key.create`. */
+  action: string;
+  /** Ids and names of its objects, between spaces. */
+  target: string;
+  /** What was asked for, as JSON; may be cut off. */
+  detail: string;
+  verdict: 'done' | 'refused' | 'failed' | 'left';
+  /** Of the error; null where it is done. */
+  code: string | null;
+  /** Absent from entries of versions that had no chains. */
+  chain?: 'admins' | 'admins-sandboxes' | 'users' | 'users-sandboxes';
+  /** Within the chain. */
+  number?: number;
+  /** The hash of the entry before, in hex. */
+  previous?: string;
+  hash?: string;
+}
+
+export interface AuditPage {
+  entries: Array<AuditRecord>;
+  /** The cursor of the next page; null on the last. */
+  next: string | null;
+}
+
 export interface WebhookCreate {
   /**
    * https:// or http://. The certificate must be valid for the host and signed by a known authority
@@ -3240,6 +3279,30 @@ export interface Operations {
     body: undefined;
     result: Events;
   };
+  /** List who did what: `GET /v1/audit` */
+  listAudit: {
+    path: {};
+    query: {
+      /** Only what was done to this sandbox, by its id or name, or to the object with this id. */
+      sandbox?: string;
+      /** Only what keys of this tenant did, by its id or name. */
+      tenant?: string;
+      /** Only this action, such as `key.create`, or all of an area, such as `key`. */
+      kind?: string;
+      /** Only what this key did, by its id. */
+      actor?: string;
+      /** Not before this time. */
+      since?: string;
+      /** Only before this time. */
+      until?: string;
+      /** Of a page. */
+      limit?: number;
+      /** The `next` of the page before. */
+      cursor?: string;
+    };
+    body: undefined;
+    result: AuditPage;
+  };
   /** List agents: `GET /v1/agents` */
   listAgents: {
     path: {};
@@ -4185,6 +4248,7 @@ export const ROUTES: { readonly [K in keyof Operations]: readonly [method: strin
   createKey: ['POST', '/v1/keys'],
   removeKey: ['DELETE', '/v1/keys/{id}'],
   listEvents: ['GET', '/v1/events'],
+  listAudit: ['GET', '/v1/audit'],
   listAgents: ['GET', '/v1/agents'],
   installAgent: ['POST', '/v1/agents'],
   getAgent: ['GET', '/v1/agents/{id}'],

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "clock.h"
+#include "log.h"
 #include "money.h"
 #include "record.h"
 #include "serve.h"
@@ -66,7 +67,7 @@ static bool copy_held(struct request *r, struct answer_held *h, int status, cons
 static void status_error(int status, struct err *e)
 {
 	err_set(e,
-		status >= 500	? ERR_INTERNAL
+		status >= 500   ? ERR_INTERNAL
 		: status == 403 ? ERR_FORBIDDEN
 				: ERR_INVALID,
 		"the answer has the status %d", status);
@@ -100,6 +101,15 @@ static bool retry_header(struct request *r, const struct err *e, char text[16], 
 	return true;
 }
 
+/* For whoever asks what became of a request. Strangers write nothing; a path may have a ticket in it. */
+static void log_failure(const struct request *r, const struct err *e)
+{
+	if (r->actor.tenant && r->route && rate_spend(&r->serve->log, loop_now(r->x->loop)))
+		log_info("request %s of key %s: %.*s %s: %s: %s", r->x->request_id, r->actor.key,
+			 VIEW_ARG(r->x->method), r->route->pattern, err_name(e->code),
+			 log_quoted(view_of(e->msg)));
+}
+
 void answer_fail_with(struct request *r, const struct err *e, const struct http_header *extra)
 {
 	struct err copy = *e; /* may live in what is freed now */
@@ -110,6 +120,7 @@ void answer_fail_with(struct request *r, const struct err *e, const struct http_
 		return;
 	if (hold_fail(r, &copy))
 		return;
+	log_failure(r, &copy);
 	if (r->surface->translate)
 		r->surface->translate(&copy);
 	if (r->fail) {

@@ -389,8 +389,8 @@ static void begin(struct request *r, const struct view raw[ROUTE_PARAMS], struct
 	else if (!r->route)
 		no_route(r, allow);
 	else if (decode_params(r, raw, &e) < 0 || (record_begin(r, r->route->audit), false) ||
-		 (r->route->permit && r->route->permit(r, &e) < 0) ||
-		 read_query(r, &e) < 0 || check_body(r, &e) < 0)
+		 (r->route->permit && r->route->permit(r, &e) < 0) || read_query(r, &e) < 0 ||
+		 check_body(r, &e) < 0)
 		answer_fail(r, &e);
 	else
 		take_body(r);

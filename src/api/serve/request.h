@@ -52,9 +52,9 @@ struct request {
 	struct buf out;                                       /* the answer that answer_json writes */
 	struct answer_long *answer;                           /* that is being sent, or NULL */
 	struct json_out json;
-	uint64_t record;         /* in the audit log, while it is open (record.h); else 0 */
-	enum err_code failed;    /* as record_failed said */
-	struct audit_wait wait;  /* of an answer that is not sent before its entry is on disk: */
+	uint64_t record;        /* in the audit log, while it is open (record.h); else 0 */
+	enum err_code failed;   /* as record_failed said */
+	struct audit_wait wait; /* of an answer that is not sent before its entry is on disk: */
 	void (*then)(struct request *r);
 	struct answer_held *held;
 };

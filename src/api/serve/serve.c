@@ -19,6 +19,7 @@ struct serve *serve_new(struct core *c, const struct dialect *const *dialects, s
 		return NULL;
 	}
 	s->core = c;
+	s->log = RATE(200, 50);
 	s->statm = -EBADF;
 	s->dialects = dialects;
 	list_init(&s->requests);

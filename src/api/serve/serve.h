@@ -5,6 +5,7 @@
 #pragma once
 
 #include "dialect.h"
+#include "rate.h"
 
 #define SERVE_DIALECTS  32
 #define SERVE_LISTENERS 16
@@ -27,6 +28,7 @@ struct serve {
 	struct serve_address at[SERVE_LISTENERS]; /* that a listener really has: served_note */
 	unsigned n_listeners;
 	struct list requests, proxies; /* that are under way */
+	struct rate log;               /* of lines about errors */
 	void (*on_idle)(void *arg);
 	void *idle_arg;
 };

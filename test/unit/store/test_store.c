@@ -535,8 +535,8 @@ static void see_snapshot(void *arg, const struct store_snapshot *n)
 
 static void see_audit(void *arg, const struct store_audit *a)
 {
-	buf_printf(arg, "%llu %u %u %lld %d %.*s %.*s %.*s %.*s %.*s %.*s\n", (unsigned long long)a->id,
-		   a->kind, a->status, (long long)a->at_ms, a->role, VIEW_ARG(a->tenant), VIEW_ARG(a->key),
+	buf_printf(arg, "%llu %u %llu %lld %d %.*s %.*s %.*s %.*s %.*s %.*s\n", (unsigned long long)a->id,
+		   a->kind, (unsigned long long)a->number, (long long)a->at_ms, a->role, VIEW_ARG(a->tenant), VIEW_ARG(a->key),
 		   VIEW_ARG(a->via), VIEW_ARG(a->action), VIEW_ARG(a->target), VIEW_ARG(a->detail));
 }
 
@@ -553,7 +553,7 @@ static void test_audit(void **state)
 		store_audit_put(f->store,
 				&(struct store_audit){ .id = id,
 						       .kind = id % 2,
-						       .status = 201,
+						       .number = 201,
 						       .at_ms = 5,
 						       .role = STORE_ROLE_USER,
 						       .tenant = VIEW("t"),

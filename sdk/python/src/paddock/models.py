@@ -32,6 +32,8 @@ __all__ = [
     "AuditEntries",
     "AuditEntriesVerified",
     "AuditEntry",
+    "AuditPage",
+    "AuditRecord",
     "Capabilities",
     "CapabilitiesBackend",
     "CapabilitiesDefaults",
@@ -1396,6 +1398,81 @@ class Events:
             events=[Event._of(each) for each in d.get("events", [])],
             next=d["next"],
             first=d["first"],
+        )
+
+
+@dataclass
+class AuditRecord:
+    """`AuditRecord` of the API."""
+
+    #: Increases over all entries.
+    id: int
+    at: datetime
+    #: The caller's
+    tenant: str
+    tenant_id: str
+    #: The id of the caller's key; `anonymous`
+    key: str
+    role: Literal["admin", "user"]
+    #: The dialect: `rest`, `dashboard`, `e2b`, `MCP`, …
+    via: str
+    #: The client's address, or the id of the sandbox in which the caller runs.
+    from_: str
+    request_id: str
+    #: Such as `key.create`.
+    action: str
+    #: Ids and names of its objects, between spaces.
+    target: str
+    #: What was asked for, as JSON; may be cut off.
+    detail: str
+    verdict: Literal["done", "refused", "failed", "left"]
+    #: Of the error; null where it is done.
+    code: Optional[str]
+    #: Absent from entries of versions that had no chains.
+    chain: Optional[Literal["admins", "admins-sandboxes", "users", "users-sandboxes"]] = None
+    #: Within the chain.
+    number: Optional[int] = None
+    #: The hash of the entry before, in hex.
+    previous: Optional[str] = None
+    hash: Optional[str] = None
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AuditRecord:
+        return cls(
+            id=d["id"],
+            at=moment(d["at"]),
+            tenant=d["tenant"],
+            tenant_id=d["tenant_id"],
+            key=d["key"],
+            role=d["role"],
+            via=d["via"],
+            from_=d["from"],
+            request_id=d["request_id"],
+            action=d["action"],
+            target=d["target"],
+            detail=d["detail"],
+            verdict=d["verdict"],
+            code=d["code"],
+            chain=d.get("chain"),
+            number=d.get("number"),
+            previous=d.get("previous"),
+            hash=d.get("hash"),
+        )
+
+
+@dataclass
+class AuditPage:
+    """`AuditPage` of the API."""
+
+    entries: List[AuditRecord]
+    #: The cursor of the next page; null on the last.
+    next: Optional[str]
+
+    @classmethod
+    def _of(cls, d: Dict[str, Any]) -> AuditPage:
+        return cls(
+            entries=[AuditRecord._of(each) for each in d.get("entries", [])],
+            next=d["next"],
         )
 
 

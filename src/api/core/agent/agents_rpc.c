@@ -399,6 +399,8 @@ static void ask_signer(struct slot *t)
 	int r = t->request.class == ETHRPC_SEND ? read_transaction(t, &ask, &e) : read_message(t, &ask, &e);
 
 	if (r >= 0) {
+		if (s->of)
+			s->of->asks(s->of);
 		t->job = spend_ask(s->agent, &ask, false, on_signed, t, &e);
 		s->pending += t->job != NULL;
 	}

@@ -262,6 +262,8 @@ struct agent_rpc {
 	struct agent_rpc_state *state;
 	/* status 200: body is JSON-RPC. Other: message is the text of an error. wait: seconds. */
 	void (*done)(struct agent_rpc *r, int status, struct view body, const char *message, unsigned wait);
+	/* It asks for a transaction or a signature, and not only for what a chain says. */
+	void (*asks)(struct agent_rpc *r);
 };
 void agents_rpc(struct agent *a, struct view chain, struct view body, struct agent_rpc *r);
 /* One method; the body of the answer is {"result": …}. */

@@ -39,15 +39,15 @@ struct audit_entry {
 	enum store_role role;
 	enum audit_verdict verdict;
 	uint8_t kind;
-	bool stored, failed;       /* whether the store has it, or has refused it */
-	char key[48];              /* the id of the caller's key; "agent:ID", "sandbox:ID", "anonymous" */
-	char via[24];              /* "rest", "dashboard", "e2b", … */
-	char from[48];             /* the client's address */
-	char request[72];          /* the request's id */
-	char action[32];           /* "key.create" */
-	char target[AUDIT_TARGET]; /* ids and names, between spaces */
-	char detail[160];          /* of what was asked for, as JSON; may be cut off */
-	char code[24];             /* of the error; "" where it is done */
+	bool stored, failed;          /* whether the store has it, or has refused it */
+	char key[48];                 /* the id of the caller's key; "agent:ID", "sandbox:ID", "anonymous" */
+	char via[24];                 /* "rest", "dashboard", "e2b", … */
+	char from[48];                /* the client's address */
+	char request[72];             /* the request's id */
+	char action[32];              /* "key.create" */
+	char target[AUDIT_TARGET];    /* ids and names, between spaces */
+	char detail[160];             /* of what was asked for, as JSON; may be cut off */
+	char code[24];                /* of the error; "" where it is done */
 	uint8_t before[32], hash[32]; /* in this order, as the store has them */
 };
 

@@ -360,7 +360,7 @@ static void list(struct request *r, const void *msg)
 	rpc_reply(r, &l.reply);
 }
 
-#define METHOD(name, snake, handler, act)                                                                       \
+#define METHOD(name, snake, handler, act)                                                                    \
 	{                                                                                                    \
 		"/sandbox.v1.SandboxService/" name, RPC_UNARY, &agentbox_##snake##_request_msg,              \
 			&agentbox_##snake##_response_msg, handler, .audit = act                              \

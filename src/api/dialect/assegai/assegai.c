@@ -43,11 +43,18 @@ static int authenticate(struct request *r, struct err *e)
 	return 0;
 }
 
+void assegai_about(const struct request *r)
+{
+	audit_about(r->core, &r->actor, http_get_header(r->x, "x-assegai-agent-id"));
+}
+
 struct agent *assegai_agent(struct request *r)
 {
 	struct agent *a = agents_of_box(r->core, boxes_by_id(r->core, r->x->origin));
 
-	if (!a)
+	if (a)
+		assegai_about(r);
+	else
 		assegai_refuse(r, 401, UNAUTHORIZED, 0);
 	return a;
 }

@@ -3,6 +3,7 @@
  */
 #include "assegai_impl.h"
 
+#include "record.h"
 #include "spend.h"
 #include "text.h"
 #include "poison.h"
@@ -27,6 +28,14 @@ static void on_rpc(struct agent_rpc *rpc, int status, struct view body, const ch
 		assegai_refuse(w->r, status, message, wait);
 }
 
+static void on_asks(struct agent_rpc *rpc)
+{
+	struct request *r = CONTAINER(rpc, struct rpc_wait, rpc)->r;
+
+	record_begin(r, "transaction.ask");
+	assegai_about(r);
+}
+
 static void release(struct request *r)
 {
 	struct rpc_wait *w = r->own;
@@ -41,7 +50,7 @@ static struct rpc_wait *begin(struct request *r)
 
 	if (!w)
 		return NULL;
-	*w = (struct rpc_wait){ .rpc = { .done = on_rpc }, .r = r };
+	*w = (struct rpc_wait){ .rpc = { .done = on_rpc, .asks = on_asks }, .r = r };
 	r->x->eof_aborts = true; /* what a person decides may take minutes: it is known who still waits */
 	r->release = release;
 	return w;
@@ -161,6 +170,8 @@ static void on_sent(void *arg, const void *result, const struct err *e)
 		answer_fail(r, e);
 		return;
 	}
+	if (said->item)
+		audit_about(r->core, &r->actor, said->item->id);
 	if (said->error) {
 		assegai_refuse(r, said->status, said->error, 0);
 		return;

@@ -9,6 +9,8 @@
 /* The agent that asks: known since it was authenticated. NULL: it has just been removed, and the answer is
  * sent. */
 struct agent *assegai_agent(struct request *r);
+/* Its entry in the audit log names the agent. */
+void assegai_about(const struct request *r);
 /* {"error": message} */
 void assegai_refuse(struct request *r, int status, const char *message, unsigned wait);
 

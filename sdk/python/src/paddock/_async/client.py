@@ -12,6 +12,7 @@ from .files import AsyncUrls
 from .network import AsyncPreviews
 from .resources import (
     AsyncAgents,
+    AsyncAudit,
     AsyncEvents,
     AsyncImages,
     AsyncKeys,
@@ -57,6 +58,7 @@ class AsyncPaddock:
         self.keys = AsyncKeys(self._api)
         self.tenants = AsyncTenants(self._api)
         self.events = AsyncEvents(self._api)
+        self.audit = AsyncAudit(self._api)
         self.agents = AsyncAgents(self._api)
         self.transactions = AsyncTransactions(self._api)
         self.wallets = AsyncWallets(self._api)

@@ -190,6 +190,20 @@ class AsyncEvents(Group):
         return {"after": after, "sandbox": sandbox, "type": ",".join(types) if types else None}
 
 
+class AsyncAudit(Group):
+    """Who did what, the newest first."""
+
+    @operation("listAudit")
+    async def list(
+        self, *, sandbox: Optional[str] = None, tenant: Optional[str] = None, kind: Optional[str] = None, actor: Optional[str] = None,
+        since: Optional[str] = None, until: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None
+    ) -> models.AuditPage:
+        """A page; `cursor` is the `next` of the page before. `kind` is an action such as "key.create", or an area such as "key"."""
+        params = {"sandbox": sandbox, "tenant": tenant, "kind": kind, "actor": actor, "since": since, "until": until, "limit": limit,
+                  "cursor": cursor}
+        return models.AuditPage._of(await self._api.json("GET", "/v1/audit" + query(params)))
+
+
 class AsyncWebhooks(Group):
     """Events, sent to a server of yours."""
 

@@ -13,6 +13,7 @@ from .files import Urls
 from .network import Previews
 from .resources import (
     Agents,
+    Audit,
     Events,
     Images,
     Keys,
@@ -58,6 +59,7 @@ class Paddock:
         self.keys = Keys(self._api)
         self.tenants = Tenants(self._api)
         self.events = Events(self._api)
+        self.audit = Audit(self._api)
         self.agents = Agents(self._api)
         self.transactions = Transactions(self._api)
         self.wallets = Wallets(self._api)
