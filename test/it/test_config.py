@@ -136,3 +136,12 @@ def test_a_listener_of_no_dialect_ends_the_start(daemon_factory, tmp_path):
     file.write_text("listeners: [{address: 127.0.0.1:0, dialect: klingon}]\n")
     with pytest.raises(AssertionError, match='there is no dialect "klingon"'):
         daemon_factory(arguments=["--config", str(file)]).start()
+
+
+def test_a_directory_that_cannot_be_made_is_named_with_the_reason(daemon_factory):
+    daemon = daemon_factory()
+    daemon.data_dir.mkdir(parents=True, exist_ok=True)
+    (daemon.data_dir / "vault").mkdir()
+    (daemon.data_dir / "store").write_text("a file")
+    with pytest.raises(AssertionError, match=r"cannot make \S*/store: Not a directory"):
+        daemon.start()
