@@ -45,7 +45,7 @@ VERBS = {
     "tx ls": "listTransactions", "tx show": "getTransaction", "tx approve": "approveTransaction", "tx reject": "rejectTransaction",
     "tx cancel": "cancelTransaction", "tx speed-up": "speedUpTransaction", "tx revoke": "revokeTransaction", "tx export": "listTransactions", "tx watch": "listEvents",
     "tx pause": "pauseSigner", "tx limits": "getAgentLimits", "tx spent": "getAgentSpending getWalletSpending",
-    "tx status": "getSigner listChains listWallets", "tx audit": "listSignerAudit",
+    "tx status": "getSigner listChains listWallets", "tx audit": "listSignerAudit", "audit ls": "listAudit",
     "api": "readWorkspaceFile statWorkspaceFile writeWorkspaceFile removeWorkspaceFile",
 }
 

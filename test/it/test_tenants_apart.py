@@ -234,7 +234,7 @@ def test_what_is_anothers_is_not_there(world, dialect, file):
 @pytest.mark.parametrize("dialect, file", DIALECTS, ids=[dialect for dialect, _ in DIALECTS])
 def test_no_list_has_it(world, dialect, file):
     for method, path, operation, parameters in Document(file).routes():
-        if method != "get" or "{" in path or path == "/metrics":
+        if method != "get" or "{" in path or path in ("/metrics", "/v1/audit"):  # test_audit
             continue
         response = world.two.get(path)
         text = response.body.decode(errors="replace")

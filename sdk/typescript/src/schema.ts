@@ -348,10 +348,10 @@ export interface AuditRecord {
   /** Increases over all entries. */
   id: number;
   at: string;
-  /** The caller's */
+  /** The caller's, by its name. */
   tenant: string;
   tenant_id: string;
-  /** The id of the caller's key; `anonymous` */
+  /** The id of the caller's key; `anonymous`, or empty for a program in a sandbox. */
   key: string;
   role: 'admin' | 'user';
   /** The dialect: `rest`, `dashboard`, `e2b`, `MCP`, … */

@@ -1408,10 +1408,10 @@ class AuditRecord:
     #: Increases over all entries.
     id: int
     at: datetime
-    #: The caller's
+    #: The caller's, by its name.
     tenant: str
     tenant_id: str
-    #: The id of the caller's key; `anonymous`
+    #: The id of the caller's key; `anonymous`, or empty for a program in a sandbox.
     key: str
     role: Literal["admin", "user"]
     #: The dialect: `rest`, `dashboard`, `e2b`, `MCP`, …

@@ -70,6 +70,8 @@ int auth_permit(const struct actor *a, enum act act, const struct box *b, struct
 /* The same on a snapshot or a workspace; `what` is its kind, for the message. */
 int auth_permit_on(const struct actor *a, enum act act, const struct tenant *owner, const char *what,
 		   struct err *e) _must_check_;
+/* Whoever decides about money has a key of their own, so that it is known who it was. ERR_FORBIDDEN. */
+int auth_person(const struct actor *a, struct err *e) _must_check_;
 /* Whether the act counts as a use of the box, which keeps it from being idle. */
 bool auth_is_use(enum act act);
 

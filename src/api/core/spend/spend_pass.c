@@ -90,7 +90,7 @@ struct job *spend_rules_get(struct core *c, const struct actor *a, enum spend_sc
 struct job *spend_rules_put(struct core *c, const struct actor *a, enum spend_scope s, struct view ref,
 			    const struct sgn_rules *rules, job_done *done, void *arg, struct err *e)
 {
-	struct passing *p = begin_scope(c, a, true, s, ref, done, arg, e);
+	struct passing *p = auth_person(a, e) < 0 ? NULL : begin_scope(c, a, true, s, ref, done, arg, e);
 	struct sgn_rules own = *rules;
 
 	if (!p)
@@ -140,7 +140,7 @@ static void on_paused(struct signer_ask *a, const void *reply, const struct err 
 struct job *spend_pause(struct core *c, const struct actor *a, bool cancel_pending, job_done *done, void *arg,
 			struct err *e)
 {
-	struct passing *p = begin(c, a, ACT_TENANTS, done, arg, e);
+	struct passing *p = auth_person(a, e) < 0 ? NULL : begin(c, a, ACT_TENANTS, done, arg, e);
 	struct sgn_pause m = { .paused = true, .cancel_pending = cancel_pending };
 
 	if (!p)

@@ -93,14 +93,6 @@ static int permit(struct core *c, const struct actor *a, enum act act, const str
 	return auth_permit_on(a, act, t ? t : a->tenant, "transaction", e);
 }
 
-/* Whoever decides about money has a key of their own. */
-static int check_person(const struct actor *a, struct err *e)
-{
-	if (!a->tenant || !a->key[0] || strcmp(a->key, "anonymous") == 0)
-		return err_set(e, ERR_FORBIDDEN, "transactions are decided with a key");
-	return 0;
-}
-
 /* ---- lists ---- */
 
 struct listing {
@@ -483,7 +475,7 @@ static struct deciding *begin(struct core *c, const struct actor *a, enum deed d
 {
 	struct deciding *d;
 
-	if (deed != LOOK && check_person(a, e) < 0)
+	if (deed != LOOK && auth_person(a, e) < 0)
 		return NULL;
 	if (!a->tenant) {
 		err_set(e, ERR_UNAUTHORIZED, "a valid key is needed");

@@ -10,7 +10,8 @@
 #include "text.h"
 #include "poison.h"
 
-#define SECRET_BYTES 20
+#define SECRET_BYTES   20
+#define AUTH_ANONYMOUS "anonymous"
 
 int auth_actor(struct core *c, struct view token, struct actor *ret, struct err *e)
 {
@@ -41,7 +42,7 @@ int auth_anonymous(struct core *c, struct actor *ret, struct err *e)
 
 	if (!t)
 		return err_set(e, ERR_UNAUTHORIZED, "a valid key is needed");
-	*ret = (struct actor){ .tenant = t, .role = STORE_ROLE_USER, .key = "anonymous" };
+	*ret = (struct actor){ .tenant = t, .role = STORE_ROLE_USER, .key = AUTH_ANONYMOUS };
 	return 0;
 }
 
@@ -117,6 +118,13 @@ int auth_permit_on(const struct actor *a, enum act act, const struct tenant *own
 	if (permit(a, act, false, true, e) < 0)
 		return -1;
 	return owns(a, owner) ? 0 : err_set(e, ERR_NOT_FOUND, "no such %s", what);
+}
+
+int auth_person(const struct actor *a, struct err *e)
+{
+	if (!a->tenant || !a->key[0] || view_is(view_of(a->key), AUTH_ANONYMOUS))
+		return err_set(e, ERR_FORBIDDEN, "a decision needs a key, so that it is known who made it");
+	return 0;
 }
 
 bool auth_is_use(enum act act)

@@ -215,8 +215,7 @@ static void decide(struct mcp_call *c)
 	const struct json *answer = c->state.p ? mcp_input(c, FORM_KEY) : NULL;
 	struct err e = { 0 };
 
-	if (view_is(view_of(c->actor.key), "anonymous")) {
-		err_set(&e, ERR_FORBIDDEN, "a decision needs a key, so that it is known who made it");
+	if (auth_person(&c->actor, &e) < 0) {
 		mcp_call_fail(c, &e);
 	} else if (answer) {
 		carry(c, answer);

@@ -75,7 +75,7 @@ static void limits_put(struct request *r)
 
 	if (!c)
 		return;
-	if (rest_spend_somebody(r, &e) < 0 || request_read_doc(r, &doc, &e) < 0) {
+	if (request_read_doc(r, &doc, &e) < 0) {
 		answer_fail(r, &e);
 		return;
 	}
@@ -496,7 +496,7 @@ static void pause_signer(struct request *r)
 	if (!body.paused)
 		err_set(&e, ERR_FORBIDDEN,
 			"only the owner ends a pause, on the machine itself: paddock wallet resume");
-	if (e.code || rest_spend_somebody(r, &e) < 0)
+	if (e.code)
 		answer_fail(r, &e);
 	else
 		answer_await(r, spend_pause(r->core, &r->actor, body.cancel_pending, on_paused, r, &e), &e);

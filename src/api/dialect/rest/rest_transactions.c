@@ -211,13 +211,6 @@ static const struct json_field answer_fields[] = {
 #undef AT
 static const struct json_schema answer_schema = { answer_fields, ELEMS(answer_fields) };
 
-int rest_spend_somebody(struct request *r, struct err *e)
-{
-	if (request_is_anonymous(r))
-		return err_set(e, ERR_FORBIDDEN, "a decision needs a key, so that it is known who made it");
-	return 0;
-}
-
 static int unhex(struct view text, const char *what, uint8_t ret[32], struct err *e)
 {
 	if (!view_starts(text, "0x") || text_unhex(view_skip(text, 2), ret, 32) < 0)
@@ -233,7 +226,7 @@ static void approve(struct request *r)
 
 	if (request_read(r, &approve_schema, &body) < 0)
 		return;
-	if (rest_spend_somebody(r, &e) < 0 || unhex(body.digest, "digest", digest, &e) < 0)
+	if (unhex(body.digest, "digest", digest, &e) < 0)
 		answer_fail(r, &e);
 	else
 		answer_await(r, spend_approve(r->core, &r->actor, r->params[0], digest, on_one, r, &e), &e);
@@ -242,14 +235,7 @@ static void approve(struct request *r)
 /* The others; false: the answer was sent. */
 static bool read_note(struct request *r, struct note_body *ret)
 {
-	struct err e = { 0 };
-
-	if (request_read(r, &note_schema, ret) < 0)
-		return false;
-	if (rest_spend_somebody(r, &e) == 0)
-		return true;
-	answer_fail(r, &e);
-	return false;
+	return request_read(r, &note_schema, ret) >= 0;
 }
 
 static void reject(struct request *r)
@@ -322,7 +308,7 @@ static void wallet(struct request *r)
 
 	if (request_read(r, &answer_schema, &body) < 0)
 		return;
-	if (rest_spend_somebody(r, &e) < 0 || read_answer(r, &body, &answer, &e) < 0)
+	if (read_answer(r, &body, &answer, &e) < 0)
 		answer_fail(r, &e);
 	else
 		answer_await(r, spend_wallet_answer(r->core, &r->actor, r->params[0], &answer, on_one, r, &e),
