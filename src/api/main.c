@@ -182,6 +182,13 @@ static void on_request(struct http_exchange *x, void *arg)
 		serve_request(a->serve, x);
 }
 
+static void on_revoked(void *arg)
+{
+	struct api *a = arg;
+
+	serve_end_revoked(a->serve);
+}
+
 static void on_caller(void *arg, const struct box *b, int fd)
 {
 	struct api *a = arg;
@@ -308,6 +315,7 @@ static int start(struct api *a, struct err *e)
 	a->server = http_server_new(a->loop, &http, e);
 	a->serve->server = a->server;
 	core_on_caller(a->core, on_caller, a);
+	keys_on_revoked(a->core, on_revoked, a);
 	return a->server ? 0 : -1;
 }
 
@@ -316,6 +324,7 @@ static void stop(struct api *a)
 	loop_timer_stop(&a->drain);
 	trim_stop(&a->trim);
 	core_on_caller(a->core, NULL, NULL);
+	keys_on_revoked(a->core, NULL, NULL);
 	http_server_free(a->server); /* aborts what is under way */
 	plane_free(a->plane);
 	serve_free(a->serve);

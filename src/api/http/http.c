@@ -108,6 +108,17 @@ void http_break(struct http_exchange *x)
 	i->side->broken(i);
 }
 
+bool http_cut(struct http_exchange *x)
+{
+	struct http_impl *i = http_impl_of(x);
+	if (i->finished || !x->ops || !x->ops->on_abort)
+		return false;
+	i->finished = true;
+	i->side->broken(i);
+	x->ops->on_abort(x);
+	return true;
+}
+
 static void reply(struct http_exchange *x, const struct http_answer *a, struct view body, bool shared)
 {
 	struct http_impl *i = http_impl_of(x);

@@ -79,6 +79,9 @@ bool http_write(struct http_exchange *x, struct view data);
 void http_end(struct http_exchange *x);
 /* After http_begin, when the rest cannot be sent: the peer must see a broken answer, not a short one. */
 void http_break(struct http_exchange *x);
+/* Ends the exchange for a dialect that did not ask for it: the peer sees a broken answer, and on_abort is
+ * called. False: it has ended, or nobody has taken it yet. Not from within one of its calls. */
+bool http_cut(struct http_exchange *x);
 /* Trailers: before http_end. Over HTTP/1.1 only with an answer of unknown length, over 1.0 never. */
 void http_trailers(struct http_exchange *x, const struct http_header *t, size_t n);
 

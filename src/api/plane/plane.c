@@ -252,11 +252,22 @@ static struct view host_for_box(struct http_exchange *x, const struct box *b, co
 	return arena_view(x->arena, buf_view(&host));
 }
 
+/* Somebody of the box's tenant; with the key that was shown, if it may reach the box, whose end is theirs. */
+static struct actor visitor(struct plane *p, const struct http_exchange *x, const struct box *b)
+{
+	struct actor a = { .tenant = b->tenant, .role = STORE_ROLE_USER }, shown;
+	struct err e = { 0 };
+
+	if (actor_of(p, x, &shown) >= 0 && auth_permit(&shown, ACT_BOX_PORTS, b, &e) >= 0)
+		memcpy(a.key, shown.key, sizeof(a.key));
+	return a;
+}
+
 /* A port that a dialect serves, and checks itself who asks. */
 static void serve_own(struct plane *p, struct http_exchange *x, struct serve_at own, const struct box *b,
 		      const struct plane_name *name)
 {
-	struct actor actor = { .tenant = b->tenant, .role = STORE_ROLE_USER };
+	struct actor actor = visitor(p, x, b);
 
 	if (knows(p, x, b, name) || (own.port->proves && own.port->proves(x, p->core, b)))
 		serve_port(p->serve, x, own, b, &actor);
@@ -267,7 +278,7 @@ static void serve_own(struct plane *p, struct http_exchange *x, struct serve_at 
 static void serve(struct plane *p, struct http_exchange *x, struct serve_at own, const struct box *b,
 		  const struct plane_name *name, proxy_words *words)
 {
-	struct actor actor = { .tenant = b->tenant, .role = STORE_ROLE_USER };
+	struct actor actor = visitor(p, x, b);
 
 	if (own.port && own.port->words)
 		words = own.port->words;

@@ -453,3 +453,13 @@ void proxy_take(struct request *r, const struct proxy_wish *w)
 	proxy_start(r->x, w);
 	request_done(r);
 }
+
+bool proxy_end_revoked(struct serve *s)
+{
+	LIST_EACH (it, &s->proxies) {
+		struct proxy *p = CONTAINER(it, struct proxy, link);
+		if (!auth_stands(s->core, p->wish.actor.key) && http_cut(p->x))
+			return true;
+	}
+	return false;
+}

@@ -39,6 +39,9 @@ struct proxy_wish {
 void proxy_start(struct http_exchange *x, const struct proxy_wish *w);
 void proxy_take(struct request *r, const struct proxy_wish *w);
 
+/* One that goes on in the name of a key that was removed. False: there is none. */
+bool proxy_end_revoked(struct serve *s);
+
 /* As HTML to who accepts it, else in these words. request_id is filled in. */
 void proxy_refuse(struct http_exchange *x, proxy_words *words, int status, struct view box, unsigned port,
 		  const char *message);

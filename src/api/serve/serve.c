@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "proxy.h"
 #include "poison.h"
 
 /* ---- life ---- */
@@ -35,6 +36,23 @@ struct serve *serve_new(struct core *c, const struct dialect *const *dialects, s
 		}
 	}
 	return s;
+}
+
+/* The first of them, as an end may bring others about. */
+static bool end_one(struct serve *s)
+{
+	LIST_EACH (it, &s->requests) {
+		struct request *r = CONTAINER(it, struct request, link);
+		if (!auth_stands(s->core, r->actor.key) && http_cut(r->x))
+			return true;
+	}
+	return proxy_end_revoked(s);
+}
+
+void serve_end_revoked(struct serve *s)
+{
+	while (end_one(s))
+		;
 }
 
 void serve_free(struct serve *s)

@@ -34,6 +34,8 @@ struct serve {
 };
 
 struct serve *serve_new(struct core *c, const struct dialect *const *dialects, struct err *e) _must_check_;
+/* Ends what goes on in the name of keys that were removed: terminals, WebSockets, streams, transfers. */
+void serve_end_revoked(struct serve *s);
 void serve_free(struct serve *s); /* after the server, which aborts what is under way */
 /* All that comes by a listener (x->listener) is this dialect's. ERR_INVALID: there is no such dialect. */
 int serve_bind(struct serve *s, unsigned listener, struct view dialect, struct err *e) _must_check_;

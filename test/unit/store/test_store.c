@@ -536,8 +536,9 @@ static void see_snapshot(void *arg, const struct store_snapshot *n)
 static void see_audit(void *arg, const struct store_audit *a)
 {
 	buf_printf(arg, "%llu %u %llu %lld %d %.*s %.*s %.*s %.*s %.*s %.*s\n", (unsigned long long)a->id,
-		   a->kind, (unsigned long long)a->number, (long long)a->at_ms, a->role, VIEW_ARG(a->tenant), VIEW_ARG(a->key),
-		   VIEW_ARG(a->via), VIEW_ARG(a->action), VIEW_ARG(a->target), VIEW_ARG(a->detail));
+		   a->kind, (unsigned long long)a->number, (long long)a->at_ms, a->role, VIEW_ARG(a->tenant),
+		   VIEW_ARG(a->key), VIEW_ARG(a->via), VIEW_ARG(a->action), VIEW_ARG(a->target),
+		   VIEW_ARG(a->detail));
 }
 
 /* Each kind is trimmed for itself. */

@@ -70,6 +70,8 @@ int auth_permit(const struct actor *a, enum act act, const struct box *b, struct
 /* The same on a snapshot or a workspace; `what` is its kind, for the message. */
 int auth_permit_on(const struct actor *a, enum act act, const struct tenant *owner, const char *what,
 		   struct err *e) _must_check_;
+/* Whether the key still counts; so does none (""), and that of whoever showed none. */
+bool auth_stands(struct core *c, const char *key);
 /* Whoever decides about money has a key of their own, so that it is known who it was. ERR_FORBIDDEN. */
 int auth_person(const struct actor *a, struct err *e) _must_check_;
 /* Whether the act counts as a use of the box, which keeps it from being idle. */
@@ -130,6 +132,10 @@ struct job *keys_create(struct core *c, const struct actor *a, const struct key_
 			void *arg, struct err *e) _must_check_;
 struct job *keys_remove(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
 			struct err *e) _must_check_;
+/* Called within KEYS_REVOKED_MS of the removal of a key: what goes on in its name has to end (auth_stands).
+ */
+#define KEYS_REVOKED_MS 1000
+void keys_on_revoked(struct core *c, void (*on_revoked)(void *arg), void *arg);
 /* By id or by name, for admins. */
 const struct tenant *keys_find_tenant(struct core *c, const struct actor *a, struct view ref,
 				      struct err *e) _must_check_;
@@ -140,8 +146,8 @@ int keys_each(struct core *c, const struct actor *a, void (*each)(void *arg, con
 /*
  * ---- logins.c ----
  * Sessions of the dashboard: somebody showed a key once and has a random token since, which counts
- * for the host it was made for and for as long as the key does. Only the token's hash is kept, in
- * memory: after a restart everybody signs in again.
+ * for the host it was made for and for as long as the key does. Only the token's hash is kept; a restart
+ * signs nobody out.
  */
 
 #define LOGINS_TEXT_SIZE 65 /* 64 hex digits, NUL */
@@ -149,7 +155,8 @@ int keys_each(struct core *c, const struct actor *a, void (*each)(void *arg, con
 struct login {
 	uint8_t hash[32], host[32]; /* of the token; of the name in the address, with its port */
 	char key[KEYS_ID_SIZE];
-	uint64_t made_ms, used_ms;
+	uint64_t made_ms, used_ms; /* by the loop's clock */
+	uint64_t stored_ms;        /* the use that the store knows */
 	struct list link;
 };
 

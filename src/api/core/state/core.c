@@ -116,6 +116,7 @@ static void load_setting(void *arg, const struct store_setting *s)
 	struct loading *l = arg;
 
 	sign_load(l->core, s);
+	note(l, logins_load(l->core, s), "a session of the dashboard");
 	note(l, templates_kept_load(l->core, s), "a step of a build");
 }
 
@@ -343,7 +344,7 @@ static struct core *allocate(const struct core_setup *s)
 		.trend = &w->trend,
 		.startup = &w->startup,
 	};
-	w->keeper.core = w->vault.core = w->signer.core = w->carrier.core = &w->core;
+	w->who.core = w->keeper.core = w->vault.core = w->signer.core = w->carrier.core = &w->core;
 	w->events.core = w->audit.core = w->trend.core = w->webhooks.core = &w->core;
 	w->sampler.core = w->pool.core = w->policies.core = &w->core;
 	w->chains.core = w->spends.core = w->walletconnect.core = &w->core;
@@ -428,6 +429,7 @@ void core_stop(struct core *c)
 	if (!c)
 		return;
 	audit_stop(c);
+	keys_stop(c);
 	c->stopping = true;
 	trend_stop(c);
 	adopt_stop(c);

@@ -120,6 +120,11 @@ int auth_permit_on(const struct actor *a, enum act act, const struct tenant *own
 	return owns(a, owner) ? 0 : err_set(e, ERR_NOT_FOUND, "no such %s", what);
 }
 
+bool auth_stands(struct core *c, const char *key)
+{
+	return !key[0] || view_is(view_of(key), AUTH_ANONYMOUS) || keys_by_id(c, view_of(key));
+}
+
 int auth_person(const struct actor *a, struct err *e)
 {
 	if (!a->tenant || !a->key[0] || view_is(view_of(a->key), AUTH_ANONYMOUS))

@@ -359,6 +359,27 @@ static void on_removed(void *arg, const struct err *e)
 	free(j);
 }
 
+void keys_on_revoked(struct core *c, void (*on_revoked)(void *arg), void *arg)
+{
+	c->who->on_revoked = on_revoked;
+	c->who->revoked_arg = arg;
+}
+
+/* Not at once: the request that removes its own key is still to be answered. */
+static void on_revoked(struct loop_timer *t)
+{
+	struct who *who = CONTAINER(t, struct who, revoked);
+
+	logins_end_revoked(who->core);
+	if (who->on_revoked)
+		who->on_revoked(who->revoked_arg);
+}
+
+void keys_stop(struct core *c)
+{
+	loop_timer_stop(&c->who->revoked);
+}
+
 struct job *keys_remove(struct core *c, const struct actor *a, struct view id, job_done *done, void *arg,
 			struct err *e)
 {
@@ -385,6 +406,8 @@ struct job *keys_remove(struct core *c, const struct actor *a, struct view id, j
 	log_info("key %s removed by %s", k->id, a->key);
 	/* Out of memory first: from this moment it opens nothing. */
 	key_free(c, k);
+	if (!loop_timer_active(&c->who->revoked))
+		loop_timer_start(c->loop, &c->who->revoked, KEYS_REVOKED_MS, on_revoked);
 	store_key_delete(c->store, view_of(j->id), on_removed, j);
 	return &j->job;
 }

@@ -5,12 +5,17 @@
 
 #include "job.h"
 #include "list.h"
+#include "loop.h"
 #include "map.h"
 #include "store.h"
 #include "who.h"
 
 /* What the room owns. */
 struct who {
+	struct core *core;
+	struct loop_timer revoked;
+	void (*on_revoked)(void *arg);
+	void *revoked_arg;
 	struct map tenants_by_id, tenants_by_name;
 	struct map keys_by_id, keys_by_hash;
 	struct list keys;
@@ -32,7 +37,11 @@ const struct tenant *keys_tenant_by_ref(struct core *c, struct view ref);
 const struct tenant *keys_add_tenant(struct core *c, struct view name, store_done *done, void *arg);
 /* The key whose secret has this hash; compared in constant time. */
 const struct key *keys_by_hash(struct core *c, const uint8_t hash[32]);
+void keys_stop(struct core *c);
 void keys_done(struct core *c);
 /* NULL: there is none, or it was revoked. */
 const struct key *keys_by_id(struct core *c, struct view id);
+/* A setting of another name is none of them. */
+int logins_load(struct core *c, const struct store_setting *s) _must_check_;
+void logins_end_revoked(struct core *c);
 void logins_done(struct core *c);

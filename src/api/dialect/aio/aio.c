@@ -122,13 +122,15 @@ struct view aio_name(const struct request *r)
 static int by_ticket(struct request *r, struct view name, struct err *e)
 {
 	struct view ticket = http_get_query(r->x, "ticket");
+	char key[KEYS_ID_SIZE];
 	const struct box *b = ticket.p ? boxes_by_id(r->core, aio_ticket_box(ticket)) : NULL;
 
-	if (!b || !aio_ticket_fits(r->core, b, ticket) ||
+	if (!b || !aio_ticket_fits(r->core, b, ticket, key) ||
 	    (!view_is(name, b->id) && !view_eq(name, b->spec.name)))
 		return err_set(e, ERR_UNAUTHORIZED,
 			       "a valid key is needed (X-AIO-API-Key, Authorization or api_key)");
 	r->actor = (struct actor){ .tenant = b->tenant, .role = STORE_ROLE_USER };
+	memcpy(r->actor.key, key, sizeof(key));
 	memcpy(r->box, b->id, sizeof(r->box));
 	return 0;
 }

@@ -84,8 +84,10 @@ void aio_put_cut(struct json_out *o, struct view text, size_t chars);
 /* ---- tickets: aio_ticket.c ---- */
 
 #define AIO_TICKET_SECONDS 30 /* where the sandbox has no TICKET_TTL_SECONDS */
-#define AIO_TICKET_SIZE    96
+#define AIO_TICKET_SIZE    128
 /* Opens one sandbox, for a moment, in a URL. */
-void aio_ticket_make(const struct core *c, const struct box *b, char ret[AIO_TICKET_SIZE]);
+void aio_ticket_make(const struct request *r, const struct box *b, char ret[AIO_TICKET_SIZE]);
 struct view aio_ticket_box(struct view ticket); /* the id that it says; proves nothing */
-bool aio_ticket_fits(const struct core *c, const struct box *b, struct view ticket) _must_check_;
+/* Whether it opens the box; ret_key: of whoever asked for it, with which it ends. */
+bool aio_ticket_fits(struct core *c, const struct box *b, struct view ticket,
+		     char ret_key[KEYS_ID_SIZE]) _must_check_;

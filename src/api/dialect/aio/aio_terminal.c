@@ -166,7 +166,7 @@ static void url(struct request *r)
 
 	if (!b || !aio_may_exec(r))
 		return;
-	aio_ticket_make(r->core, b, ticket);
+	aio_ticket_make(r, b, ticket);
 	buf_puts(&text, r->x->tls ? "https://" : "http://");
 	buf_add(&text, r->x->host);
 	buf_add(&text, r->x->prefix);

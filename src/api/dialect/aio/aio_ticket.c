@@ -1,6 +1,7 @@
 /*
  * POST /tickets and GET /auth: a ticket stands in a URL instead of a key, for half a minute, and opens one
- * sandbox: its id, the end in seconds since 1970, and an HMAC of both.
+ * sandbox: its id, the end in seconds since 1970, the id of the key that asked for it, and an HMAC of all
+ * three. It ends with the key, and so does one that was asked for with it.
  */
 #include <stdio.h>
 
@@ -25,13 +26,14 @@ static void seal(const struct core *c, const char *said, char ret[2 * MAC_BYTES 
 	explicit_bzero(key, sizeof(key));
 }
 
-static void make(const struct core *c, const char *box, uint64_t end, char ret[AIO_TICKET_SIZE])
+static void make(const struct core *c, const char *box, uint64_t end, const char *key,
+		 char ret[AIO_TICKET_SIZE])
 {
 	char said[AIO_TICKET_SIZE], mac[2 * MAC_BYTES + 1];
 
-	snprintf(said, sizeof(said), "%.20s.%llu", box, (unsigned long long)end);
+	snprintf(said, sizeof(said), "%.20s.%llu.%.39s", box, (unsigned long long)end, key);
 	seal(c, said, mac);
-	snprintf(ret, AIO_TICKET_SIZE, "%.60s.%s", said, mac);
+	snprintf(ret, AIO_TICKET_SIZE, "%.94s.%s", said, mac);
 }
 
 static uint64_t lifetime(const struct box *b)
@@ -43,9 +45,9 @@ static uint64_t lifetime(const struct box *b)
 	return MIN(seconds, (uint64_t)SECONDS_MAX);
 }
 
-void aio_ticket_make(const struct core *c, const struct box *b, char ret[AIO_TICKET_SIZE])
+void aio_ticket_make(const struct request *r, const struct box *b, char ret[AIO_TICKET_SIZE])
 {
-	make(c, b->id, (uint64_t)(clock_wall_ms() / 1000) + lifetime(b), ret);
+	make(r->core, b->id, (uint64_t)(clock_wall_ms() / 1000) + lifetime(b), r->actor.key, ret);
 }
 
 struct view aio_ticket_box(struct view ticket)
@@ -54,19 +56,23 @@ struct view aio_ticket_box(struct view ticket)
 	return view_split(ticket, '.', &rest);
 }
 
-bool aio_ticket_fits(const struct core *c, const struct box *b, struct view ticket)
+bool aio_ticket_fits(struct core *c, const struct box *b, struct view ticket, char ret_key[KEYS_ID_SIZE])
 {
 	struct view rest, end;
-	char right[AIO_TICKET_SIZE];
+	char key[KEYS_ID_SIZE], right[AIO_TICKET_SIZE];
 	uint64_t seconds;
 
 	if (!view_is(view_split(ticket, '.', &rest), b->id))
 		return false;
 	end = view_split(rest, '.', &rest);
-	if (num_u64(end, &seconds) < 0 || seconds < (uint64_t)(clock_wall_ms() / 1000))
+	if (view_to_str(view_split(rest, '.', &rest), key, sizeof(key)) < 0 || num_u64(end, &seconds) < 0 ||
+	    seconds < (uint64_t)(clock_wall_ms() / 1000))
 		return false;
-	make(c, b->id, seconds, right);
-	return view_eq_secret(ticket, view_of(right));
+	make(c, b->id, seconds, key, right);
+	if (!view_eq_secret(ticket, view_of(right)) || !auth_stands(c, key))
+		return false;
+	memcpy(ret_key, key, sizeof(key));
+	return true;
 }
 
 static void create(struct request *r)
@@ -76,7 +82,7 @@ static void create(struct request *r)
 
 	if (!b)
 		return;
-	aio_ticket_make(r->core, b, ticket);
+	aio_ticket_make(r, b, ticket);
 	struct json_out *o = answer_json(r);
 	json_out_object(o);
 	json_out_kz(o, "ticket", ticket);
