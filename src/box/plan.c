@@ -94,7 +94,7 @@ static void plan_files(struct plan *p, const struct plan_image *image)
 	add_dir(p, "workspace", -1, 0755, PLAN_USER);
 
 	/* Memory file systems count as the box's memory; together they stay well below it. */
-	uint64_t memory = p->spec.limits.memory_bytes;
+	uint64_t memory = p->spec.limits.memory_mb << 20;
 	add_mount(p, (struct plan_mount){
 			     .kind = PLAN_PROC, .target = "/proc", .attr = QUIET | MOUNT_ATTR_NOEXEC });
 	add_mount(p,
@@ -164,8 +164,9 @@ int plan_print(const struct plan *p, struct buf *out)
 		   p->spec.hostname, p->uid_base, PLAN_IDS, (unsigned long long)p->root_caps);
 	if (p->spec.sudo)
 		buf_puts(out, "sudo\n");
-	buf_printf(out, "cgroup cpu %u memory %llu pids %u\n", p->spec.limits.cpu_milli,
-		   (unsigned long long)p->spec.limits.memory_bytes, p->spec.limits.pids);
+	buf_printf(out, "cgroup cpu %u memory %llu pids %llu\n", p->spec.limits.cpu_milli,
+		   (unsigned long long)p->spec.limits.memory_mb << 20,
+		   (unsigned long long)p->spec.limits.pids);
 	for (unsigned i = 0; i < p->n_dirs; i++)
 		buf_printf(out, "dir %s %o %u\n", p->dirs[i].name, p->dirs[i].mode, p->dirs[i].owner);
 	for (unsigned i = 0; i < p->n_mounts; i++) {

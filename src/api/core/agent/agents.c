@@ -217,7 +217,7 @@ static int check_rpcs(const struct core *c, const struct manifest *m, struct err
 
 static int check_resources(const struct core *c, const struct manifest *m, struct err *e)
 {
-	const struct config_limits *max = &c->config->max.limits;
+	const struct box_limits_wish *max = &c->config->max.limits;
 
 	if (m->resources.memory_mb > max->memory_mb)
 		return err_set(e, ERR_INVALID, "resources.memory: a sandbox has at most %llu MB here",

@@ -266,12 +266,7 @@ static struct view hostname_of(const struct box *b, char room[SPEC_NAME_MAX + 1]
 int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bool existing)
 {
 	char hostname[SPEC_NAME_MAX + 1];
-	struct wire_limits limits = {
-		.cpu_milli = b->spec.limits.cpu_milli,
-		.memory_bytes = b->spec.limits.memory_mb << 20,
-		.pids = b->spec.limits.pids,
-		.nofile = b->spec.limits.nofile,
-	};
+	struct wire_limits limits;
 	struct wire_box_spec spec = {
 		.id = view_of(b->id),
 		.image = b->spec.digest,
@@ -279,7 +274,6 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.limits = &limits,
 		.readonly_root = b->spec.readonly_root,
 		.sudo = !b->spec.no_sudo,
-		.disk_bytes = b->spec.limits.disk_mb << 20,
 		.snapshot = view_of(snapshot ? snapshot : ""),
 		.existing = existing,
 		.backend = view_of(b->spec.backend),
@@ -289,6 +283,7 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 	struct wire_host_mount mounts[SPEC_MOUNTS_MAX];
 	struct wire_workspace_mount workspaces[SPEC_WORKSPACES_MAX];
 
+	box_limits_to_wire(&b->spec.limits, &limits, &spec.disk_bytes);
 	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
 		const struct workspace *w = b->in->workspaces[i]; /* NULL: gone, which the keeper refuses */
 		workspaces[i] =
