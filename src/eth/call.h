@@ -62,7 +62,6 @@ const char *call_class_name(enum call_class c);
 
 /* For call_typed.c. False: there are too many, and the class is CALL_UNKNOWN. */
 bool call_add(struct call *c, const struct call_effect *e);
-void call_worsen(struct call *c, enum call_class to);
 
 struct typed;
 /* The same for typed data. */
