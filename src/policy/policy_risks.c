@@ -16,14 +16,25 @@ struct listing {
 	unsigned n;
 };
 
+/* NULL: there is none. What is worse is never crowded out. */
+static struct policy_risk *place_for(struct listing *l, enum policy_level level)
+{
+	if (l->n < POLICY_RISKS)
+		return &l->out[l->n++];
+	for (unsigned i = POLICY_RISKS; i-- > 0;)
+		if (l->out[i].level < level)
+			return &l->out[i];
+	return NULL;
+}
+
 static _printf_(4, 5) void add(struct listing *l, enum policy_level level, const char *name, const char *fmt,
 			       ...)
 {
 	va_list ap;
 
-	if (l->n == POLICY_RISKS)
+	struct policy_risk *r = place_for(l, level);
+	if (!r)
 		return;
-	struct policy_risk *r = &l->out[l->n++];
 	*r = (struct policy_risk){ .level = level, .name = name };
 	va_start(ap, fmt);
 	vsnprintf(r->text, sizeof(r->text), fmt, ap);
@@ -101,7 +112,8 @@ static void look_at_addresses(struct listing *l)
 		if (!in_first(l->in, i))
 			continue;
 		address_text(c->effects[i].to, text);
-		add(l, POLICY_WARNING, "recipient.new", "This wallet never sent anything to %s", text);
+		add(l, POLICY_WARNING, "recipient.new", "This wallet never %s %s",
+		    u256_is_zero(&c->effects[i].amount) ? "called" : "sent anything to", text);
 	}
 	if (c->n == 0 && l->in->to)
 		look_at(l, l->in->to);

@@ -77,6 +77,7 @@ static int put_effects(struct signer_call *c, const struct judged *j, struct sgn
 					    .to = { (const char *)x->to, ADDRESS_SIZE },
 					    .approval = x->approval,
 					    .unlimited = x->unlimited,
+					    .target = x->target,
 					    .allowance = allowance_of(j, x),
 					    .note = note_for(j, i->chain, x->to),
 					    .first = j->in.first >> i->effects.n & 1 };

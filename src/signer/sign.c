@@ -96,7 +96,7 @@ static int write_signature(struct signer *s, struct sgn_item *i, const struct si
 static int write_contacts(struct signer *s, const struct sgn_item *i, const struct call *call, struct err *e)
 {
 	for (unsigned k = 0; k < call->n; k++)
-		if (!u256_is_zero(&call->effects[k].amount) &&
+		if (call_reaches(&call->effects[k]) &&
 		    db_do(&s->db, DB_CONTACT_ADD, e, "tib", i->wallet, (int64_t)i->chain,
 			  (struct view){ (const char *)call->effects[k].to, ADDRESS_SIZE }) < 0)
 			return -1;

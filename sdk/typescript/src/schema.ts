@@ -523,7 +523,7 @@ export interface Asset {
   decimals: number | null;
 }
 
-/** What is counted against the limits. */
+/** What is counted against the limits, and whom it reaches. */
 export interface TransactionEffect {
   asset: Asset;
   /** In base units. */
@@ -534,6 +534,8 @@ export interface TransactionEffect {
   approval: boolean;
   /** An approval without an end. */
   unlimited: boolean;
+  /** `to` is called within a wrapper, or is given control; the amount may be 0. */
+  target: boolean;
   /** The wallet never sent anything to `to`. */
   first_time: boolean;
   /** The owner's name for `to`. */

@@ -143,11 +143,18 @@ static void put_sentence(struct json_out *o, const char *key,
 	json_out_kstr(o, key, buf_view(&text));
 }
 
+bool card_only_reaches(const struct sgn_effect *f)
+{
+	struct u256 v;
+
+	return f->target && u256_load_view(f->amount, &v) == 0 && u256_is_zero(&v);
+}
+
 /* Who gets it; for calls of contracts the contract. */
 static void put_recipient(struct json_out *o, const struct sgn_item *i)
 {
 	const struct sgn_effect *f = i->effects.n ? &i->effects.items[0] : NULL;
-	const bool direct = f && f->to.n == ADDRESS_SIZE && !f->approval;
+	const bool direct = f && f->to.n == ADDRESS_SIZE && !f->approval && !card_only_reaches(f);
 	const struct view to = direct ? f->to : i->to;
 	const bool called = view_eq(to, i->to);
 
@@ -459,6 +466,7 @@ static void put_effects(struct json_out *o, const struct sgn_item *i)
 		card_put_address(o, "to", f->to);
 		json_out_kbool(o, "approval", f->approval);
 		json_out_kbool(o, "unlimited", f->unlimited);
+		json_out_kbool(o, "target", f->target);
 		json_out_kbool(o, "first_time", f->first);
 		json_out_kstr_any(o, "note", f->note);
 		json_out_end(o, '}');

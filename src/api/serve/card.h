@@ -29,6 +29,8 @@ void card_put_amount_any(struct json_out *o, const char *key, struct view amount
 void card_put_address(struct json_out *o, const char *key, struct view address);   /* null for none */
 void card_put_hex(struct json_out *o, const char *key, struct view bytes);         /* null for none */
 void card_put_chain(struct json_out *o, const char *key, uint64_t chain);          /* "eip155:1" */
+/* An address that gets nothing: a wrapper calls it, or it is given control. */
+bool card_only_reaches(const struct sgn_effect *f);
 /* "0.5 ETH", "100 USDC (0x…)", "7 base units of 0x…" */
 void card_amount(struct buf *out, struct view asset, struct view amount, uint32_t decimals,
 		 struct view symbol);

@@ -139,12 +139,24 @@ static void add_effect(struct buf *out, const struct core *c, uint64_t chain, co
 			add_address(out, f->asset);
 		else
 			card_amount(out, f->asset, f->amount, f->decimals, symbol);
+	} else if (card_only_reaches(f)) {
+		buf_puts(out, "reach ");
+		add_address(out, f->to);
 	} else {
 		buf_puts(out, "send ");
 		card_amount(out, f->asset, f->amount, f->decimals, symbol);
 		buf_puts(out, " to ");
 		add_address(out, f->to);
 	}
+}
+
+/* Somebody else than the payee is called. */
+static bool is_wrapper(const struct sgn_item *i)
+{
+	for (size_t k = 0; k < i->effects.n; k++)
+		if (i->effects.items[k].target && i->to.n)
+			return true;
+	return false;
 }
 
 void card_sentence(struct buf *out, const struct core *c, const struct spend_view *v)
@@ -168,6 +180,10 @@ void card_sentence(struct buf *out, const struct core *c, const struct spend_vie
 	}
 	if (i->effects.n > 1)
 		buf_printf(out, " and %zu more", i->effects.n - 1);
+	if (is_wrapper(i)) {
+		buf_puts(out, ", through ");
+		add_address(out, i->to);
+	}
 	buf_puts(out, " on ");
 	add_chain(out, c, i->chain);
 	buf_putc(out, '.');

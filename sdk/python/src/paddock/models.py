@@ -1917,7 +1917,7 @@ class Spending:
 
 @dataclass
 class TransactionEffect:
-    """What is counted against the limits."""
+    """What is counted against the limits, and whom it reaches."""
 
     asset: Asset
     #: In base units.
@@ -1928,6 +1928,8 @@ class TransactionEffect:
     approval: bool
     #: An approval without an end.
     unlimited: bool
+    #: `to` is called within a wrapper, or is given control; the amount may be 0.
+    target: bool
     #: The wallet never sent anything to `to`.
     first_time: bool
     #: The owner's name for `to`.
@@ -1941,6 +1943,7 @@ class TransactionEffect:
             to=d["to"],
             approval=d["approval"],
             unlimited=d["unlimited"],
+            target=d["target"],
             first_time=d["first_time"],
             note=d["note"],
         )
