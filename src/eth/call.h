@@ -59,8 +59,8 @@ struct call_input {
 	struct view data;
 };
 
-/* Never fails: what cannot be read is CALL_UNKNOWN. The effects hold the native value, too; those that spend or
- * allow something come first. */
+/* Never fails: what cannot be read is CALL_UNKNOWN. The effects hold the native value, too; those that spend
+ * or allow something come first. */
 void call_read(const struct call_input *in, struct call *ret);
 const char *call_class_name(enum call_class c);
 /* An approval of nothing takes one back, which is allowed of anybody. */

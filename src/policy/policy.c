@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "text.h"
 #include "poison.h"
 
 #define DAY_MS (24 * 3600 * 1000ll)
@@ -241,8 +242,10 @@ static void read_call(struct policy_run *p)
 	} else if (in->kind == POLICY_TYPED) {
 		call_read_typed(in->typed, in->account, c);
 	} else {
-		*c = (struct call){ .class = CALL_MESSAGE, .tree = BUF_INIT(256) };
-		buf_printf(&c->tree, "message of %zu bytes\n", in->data.n);
+		const bool text = text_is_plain(in->data);
+		*c = (struct call){ .class = text ? CALL_MESSAGE : CALL_DANGEROUS, .tree = BUF_INIT(256) };
+		buf_printf(&c->tree, "message of %zu bytes%s\n", in->data.n,
+			   text ? "" : ", which are no text");
 	}
 }
 
@@ -253,7 +256,8 @@ static bool may_be_called(const struct policy_input *in, const uint8_t *to)
 	return rule && rule->call;
 }
 
-/* Unknown calls to a contract that the agent may call, also within a wrapper, and typed data that is listed. */
+/* Unknown calls to a contract that the agent may call, also within a wrapper, and typed data that is listed.
+ */
 static bool unknown_allowed(struct policy_run *p)
 {
 	const struct policy_input *in = p->in;
@@ -284,17 +288,19 @@ static bool check_class(struct policy_run *p)
 					 p->in->facts->to_has_code ? "The target is a contract"
 								   : "The target of the call has no code"))
 		return false;
+	if (p->in->kind == POLICY_MESSAGE &&
+	    !policy_check(p, 8, "class.message", r->allow_messages, "Signing messages is %s",
+			  r->allow_messages ? "allowed" : "not allowed"))
+		return false;
 	switch (c->class) {
 	case CALL_DANGEROUS:
-		return policy_check(p, 8, "class.dangerous", r->allow_dangerous,
-				    "Calls that hand over control are %s",
+		return policy_check(p, 8, "class.dangerous", r->allow_dangerous, "%s %s",
+				    p->in->kind == POLICY_MESSAGE ? "Signing messages that nobody can read is"
+								  : "Calls that hand over control are",
 				    r->allow_dangerous ? "allowed" : "not allowed");
 	case CALL_CREATION:
 		return policy_check(p, 8, "class.creation", r->allow_creation, "Contract creation is %s",
 				    r->allow_creation ? "allowed" : "not allowed");
-	case CALL_MESSAGE:
-		return policy_check(p, 8, "class.message", r->allow_messages, "Signing messages is %s",
-				    r->allow_messages ? "allowed" : "not allowed");
 	case CALL_UNKNOWN:
 		return policy_check(
 			p, 8, "class.unknown", unknown_allowed(p),
@@ -306,6 +312,7 @@ static bool check_class(struct policy_run *p)
 	case CALL_APPROVAL:
 	case CALL_NFT:
 	case CALL_WRAPPED:
+	case CALL_MESSAGE:
 		break;
 	}
 	return policy_check(p, 8, "class.known", true, "The class needs no rule of its own");

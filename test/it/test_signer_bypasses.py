@@ -320,6 +320,45 @@ def test_row_dangers_are_not_crowded_out(agent):
     assert item.risks[0].name == "address.poisoned" and len(item.risks) == 16, item.risks
 
 
+# ---- fees of an agent ----
+
+
+def test_row_an_agents_fees_are_limited_also_faster(agent):
+    """An agent's limit holds for what replaces a transaction; without one there is none, so that the api may not take it away."""
+    item = agent.ask(value=amount(1))
+    agent.approve(item)
+    signed = agent.sign(item)
+    rules = agent.signer.owner.ask("RULES_GET", scope=f"agent:{agent.name}").rules
+    paid = int.from_bytes(signed.fee, "big")
+
+    def faster():
+        return agent.signer.api.fails("SIGN", id=item.id, facts=agent.facts(), mode=pb.SIGN_MODE_SPEED_UP)
+
+    for limits in ({"fee_per_tx": amount(paid)}, {"fee_per_tx": amount(2 * paid), "fee_day": amount(paid)}):
+        rules.ClearField("fee_day")
+        for name, value in limits.items():
+            setattr(rules, name, value)
+        agent.signer.owner.ask("RULES_PUT", rules=rules)
+        failed = faster()
+        assert failed and failed.code == "forbidden" and "agent's limit for fees" in failed.message, failed
+    looser = pb.Rules.FromString(rules.SerializeToString())
+    looser.ClearField("fee_day")
+    assert agent.signer.api.fails("RULES_PUT", rules=looser).code == "forbidden"
+    agent.signer.owner.ask("RULES_PUT", rules=looser)
+    assert faster() is None
+
+
+def test_row_a_wallets_limit_is_not_dropped(agent):
+    """A wallet's limit that is gone limits nothing: dropping it is no tightening."""
+    scope = f"wallet:{agent.wallet.id}"
+    rules = pb.Rules(scope=scope, **FEES)
+    agent.signer.api.ask("RULES_PUT", rules=pb.Rules(scope=scope, limits=[pb.Limit(chain=31337, asset=NATIVE, per_tx=amount(5))], **FEES))
+    assert agent.signer.api.fails("RULES_PUT", rules=rules).code == "forbidden"
+    is_denied(agent.ask(value=amount(6)), "exceeds the configured allowance")
+    agent.signer.owner.ask("RULES_PUT", rules=rules)
+    assert agent.ask(value=amount(6)).state == state("pending")
+
+
 # ---- operators, ownership, upgrades ----
 
 

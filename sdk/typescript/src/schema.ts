@@ -599,10 +599,12 @@ export interface TransactionCard {
    */
   text: string;
   /**
-   * With a risk of level danger: the last four hexadecimal digits of the address, which a person must type
-   * to approve.
+   * With a risk of level danger: eight hexadecimal digits of the address, which a person must type to
+   * approve. They are from its middle, or where it differs from an address that it looks like.
    */
   confirm: string | null;
+  /** Which digits they are */
+  confirm_hint: string | null;
   /** Who gets it; for calls of contracts the contract. */
   recipient: {
     address: string;

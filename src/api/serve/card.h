@@ -16,8 +16,12 @@ void card_put(struct json_out *o, const struct core *c, const struct spend_view 
 void card_text(struct buf *out, const struct core *c, const struct spend_view *v);
 /* One sentence, without the words of the agent. */
 void card_sentence(struct buf *out, const struct core *c, const struct spend_view *v);
-/* The last four digits of an address, which a person must type to approve it; false: not this one. */
-bool card_confirm(const struct sgn_item *i, char ret[5]) _must_check_;
+/* Digits of an address, which a person must type to approve it; false: not this one. */
+struct card_confirm {
+	char digits[9];
+	char hint[256]; /* which they are: a sentence for a person */
+};
+bool card_confirm(const struct sgn_item *i, struct card_confirm *ret) _must_check_;
 
 /* ---- for both, and for lists ---- */
 

@@ -187,7 +187,8 @@ static void test_targets(void **state)
 	read_hex("f2fde38b" OTHER, 0, &c);
 	assert_int_equal(c.n, 1);
 	assert_true(c.effects[0].target && call_reaches(&c.effects[0]));
-	/* execute(other, 3, unknown), with 10: three go to `other`, whose call nobody can read; the rest stays. */
+	/* execute(other, 3, unknown), with 10: three go to `other`, whose call nobody can read; the rest
+	 * stays. */
 	read_hex("b61d27f6" OTHER "0000000000000000000000000000000000000000000000000000000000000003" X60
 		 "0000000000000000000000000000000000000000000000000000000000000004"
 		 "12345678" PAD28,
@@ -307,10 +308,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_selectors), cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_wrapped),
-		cmocka_unit_test(test_targets),
-		cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_creation),  cmocka_unit_test(test_abi),
+		cmocka_unit_test(test_wrapped),   cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_deep),      cmocka_unit_test(test_creation),
+		cmocka_unit_test(test_abi),
 	};
 	return cmocka_run_group_tests_name("eth_call", tests, NULL, NULL);
 }

@@ -2193,9 +2193,11 @@ class TransactionCard:
     #: The whole card as plain text, for terminals and chats. Words of others are quoted, without control
     #: characters.
     text: str
-    #: With a risk of level danger: the last four hexadecimal digits of the address, which a person must type
-    #: to approve.
+    #: With a risk of level danger: eight hexadecimal digits of the address, which a person must type to
+    #: approve. They are from its middle, or where it differs from an address that it looks like.
     confirm: Optional[str]
+    #: Which digits they are
+    confirm_hint: Optional[str]
     #: Who gets it; for calls of contracts the contract.
     recipient: Optional[TransactionCardRecipient]
     #: Of approvals.
@@ -2235,6 +2237,7 @@ class TransactionCard:
             sentence=d["sentence"],
             text=d["text"],
             confirm=d["confirm"],
+            confirm_hint=d["confirm_hint"],
             recipient=None if d["recipient"] is None else TransactionCardRecipient._of(d["recipient"]),
             allowance=None if d["allowance"] is None else TransactionCardAllowance._of(d["allowance"]),
             limits=[TransactionCardLimit._of(each) for each in d.get("limits", [])],
