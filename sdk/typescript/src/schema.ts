@@ -603,7 +603,7 @@ export interface TransactionCard {
    * approve. They are from its middle, or where it differs from an address that it looks like.
    */
   confirm: string | null;
-  /** Which digits they are */
+  /** Which digits they are, as a sentence for a person. */
   confirm_hint: string | null;
   /** Who gets it; for calls of contracts the contract. */
   recipient: {

@@ -2196,7 +2196,7 @@ class TransactionCard:
     #: With a risk of level danger: eight hexadecimal digits of the address, which a person must type to
     #: approve. They are from its middle, or where it differs from an address that it looks like.
     confirm: Optional[str]
-    #: Which digits they are
+    #: Which digits they are, as a sentence for a person.
     confirm_hint: Optional[str]
     #: Who gets it; for calls of contracts the contract.
     recipient: Optional[TransactionCardRecipient]
