@@ -39,7 +39,7 @@ struct box {
 	const struct tenant *tenant;
 	struct box_spec spec;
 	struct box_state state;
-	struct box_inside *in; /* the core's own (src/api/core/box/boxes.h) */
+	struct box_inside *in; /* the core's own (src/api/core/index/boxes.h) */
 };
 
 /* A change between running, paused and stopped that is under way: life.c. */
