@@ -20,7 +20,7 @@ def constant(text, defined):
     while re.search(r"[A-Z]{2}", text):
         text = re.sub(r"UINT64_C\((\w+)\)", r"\1", text)
         text = re.sub(r"\b[A-Z][A-Z0-9_]+\b", lambda m: f"({defined[m[0]]})", text)
-    text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", text).replace("/", "//")
+    text = re.sub(r"\b(\d+)[uUlL]+\b", r"\1", text).replace("/", "/" if "." in text else "//")
     if not re.fullmatch(r"[\d\s()<+*/.e-]+", text):
         raise SettingsError(f"{text!r} is not a constant")
     return eval(text, {"__builtins__": {}})  # pylint: disable=eval-used - digits and operators, as checked

@@ -5,13 +5,12 @@
 
 #include <string.h>
 
+#include "bounds.h"
+
 #include "poison.h"
 
-#define MIN_MEMORY    (8ull << 20) /* PID 1, a shell and their page tables */
-#define MIN_CPU_MILLI 10
-#define MIN_DISK      (1ull << 20)
-#define MIN_PIDS      4
-#define MIN_NOFILE    32
+#define MIN_MEMORY ((uint64_t)BOUNDS_MEMORY_MB_MIN << 20)
+#define MIN_DISK   ((uint64_t)BOUNDS_DISK_MB_MIN << 20)
 
 bool spec_id_ok(struct view id)
 {
@@ -92,11 +91,13 @@ int spec_check(const struct spec *s, const struct spec_limits *c, struct err *e)
 	if (s->workspaces && check_workspaces(s, e) < 0)
 		return -1;
 	if (s->disk_bytes && s->disk_bytes < MIN_DISK)
-		return err_set(e, ERR_INVALID, "disk must be at least %llu bytes", MIN_DISK);
-	if (between("cpu (thousandths of a core)", s->limits.cpu_milli, MIN_CPU_MILLI, c->cpu_milli, e) < 0 ||
+		return err_set(e, ERR_INVALID, "disk must be at least %llu bytes",
+			       (unsigned long long)MIN_DISK);
+	if (between("cpu (thousandths of a core)", s->limits.cpu_milli, BOUNDS_CPU_MILLI_MIN, c->cpu_milli,
+		    e) < 0 ||
 	    between("memory", s->limits.memory_bytes, MIN_MEMORY, c->memory_bytes, e) < 0 ||
-	    between("pids", s->limits.pids, MIN_PIDS, c->pids, e) < 0 ||
-	    between("nofile", s->limits.nofile, MIN_NOFILE, c->nofile, e) < 0)
+	    between("pids", s->limits.pids, BOUNDS_PIDS_MIN, c->pids, e) < 0 ||
+	    between("nofile", s->limits.nofile, BOUNDS_NOFILE_MIN, c->nofile, e) < 0)
 		return -1;
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "bounds.h"
 #include "config.h"
 #include "config_schema.h"
 #include "egress.h"
@@ -293,7 +294,7 @@ static int resolve_machine(const struct check *c)
 	if (most->cpu == 0)
 		most->cpu = (double)cores;
 	if (most->memory_mb == 0)
-		most->memory_mb = MAX((uint64_t)pages * (uint64_t)size / 4 * 3 >> 20, 1);
+		most->memory_mb = MAX((uint64_t)pages * (uint64_t)size / 4 * 3 >> 20, BOUNDS_MEMORY_MB_MIN);
 	return 0;
 }
 
@@ -315,6 +316,11 @@ static int fit_defaults(const struct check *c)
 	const struct config_limits *most = &c->config->max.limits;
 	uint64_t *ttl = &c->config->defaults.ttl_seconds, max_ttl = c->config->max.ttl_seconds;
 
+	/* 0, what the machine has, has been replaced. */
+	if (most->cpu < BOUNDS_CPU_MILLI_MIN / 1000.0)
+		return bad(c, "max.limits.cpu", "must be 0 or at least %g", BOUNDS_CPU_MILLI_MIN / 1000.0);
+	if (most->memory_mb < BOUNDS_MEMORY_MB_MIN)
+		return bad(c, "max.limits.memory_mb", "must be 0 or at least %d", BOUNDS_MEMORY_MB_MIN);
 	if (d->cpu > most->cpu) {
 		if (given(c, "defaults.limits.cpu"))
 			return bad(c, "defaults.limits.cpu", "must not exceed max.limits.cpu");

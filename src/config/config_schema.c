@@ -3,6 +3,7 @@
  * and writing all of them. Reading is json_read; what a table cannot say is checked
  * in config.c.
  */
+#include "bounds.h"
 #include "config.h"
 #include "config_schema.h"
 #include "text.h"
@@ -23,11 +24,13 @@
 #define WITHIN(outer, inner) (offsetof(struct config, outer.inner) - offsetof(struct config, outer))
 
 static const struct json_field default_limits_fields[] = {
-	{ "cpu", JSON_F_DOUBLE, offsetof(struct config_limits, cpu), .fmin = 0.01, .fmax = 4096 },
-	{ "memory_mb", JSON_F_U64, offsetof(struct config_limits, memory_mb), .min = 1,
+	{ "cpu", JSON_F_DOUBLE, offsetof(struct config_limits, cpu), .fmin = BOUNDS_CPU_MILLI_MIN / 1000.0,
+	  .fmax = 4096 },
+	{ "memory_mb", JSON_F_U64, offsetof(struct config_limits, memory_mb), .min = BOUNDS_MEMORY_MB_MIN,
 	  .max = MEMORY_MB_MOST },
-	{ "pids", JSON_F_U64, offsetof(struct config_limits, pids), .min = 1, .max = 4194304 },
-	{ "nofile", JSON_F_U64, offsetof(struct config_limits, nofile), .min = 16, .max = 1048576 },
+	{ "pids", JSON_F_U64, offsetof(struct config_limits, pids), .min = BOUNDS_PIDS_MIN, .max = 4194304 },
+	{ "nofile", JSON_F_U64, offsetof(struct config_limits, nofile), .min = BOUNDS_NOFILE_MIN,
+	  .max = 1048576 },
 };
 static const struct json_schema default_limits = FIELDS(default_limits_fields);
 
@@ -35,8 +38,9 @@ static const struct json_schema default_limits = FIELDS(default_limits_fields);
 static const struct json_field max_limits_fields[] = {
 	{ "cpu", JSON_F_DOUBLE, offsetof(struct config_limits, cpu), .fmax = 4096 },
 	{ "memory_mb", JSON_F_U64, offsetof(struct config_limits, memory_mb), .max = MEMORY_MB_MOST },
-	{ "pids", JSON_F_U64, offsetof(struct config_limits, pids), .min = 1, .max = 4194304 },
-	{ "nofile", JSON_F_U64, offsetof(struct config_limits, nofile), .min = 16, .max = 1048576 },
+	{ "pids", JSON_F_U64, offsetof(struct config_limits, pids), .min = BOUNDS_PIDS_MIN, .max = 4194304 },
+	{ "nofile", JSON_F_U64, offsetof(struct config_limits, nofile), .min = BOUNDS_NOFILE_MIN,
+	  .max = 1048576 },
 };
 static const struct json_schema max_limits = FIELDS(max_limits_fields);
 

@@ -270,7 +270,7 @@ static int sign_again(struct signer_call *c, struct sgn_item *i, const struct sg
 
 	if (i->kind != SGN_REQUEST_KIND_TX ||
 	    (i->state != SGN_STATE_SIGNED && i->state != SGN_STATE_BROADCAST))
-		return err_set(e, ERR_STATE, "the request is %s", states_name(i->state));
+		return err_set(e, ERR_STATE, "the request is %s", sgn_state_name(i->state));
 	if (c->s->paused && !cancel)
 		return err_set(e, ERR_FORBIDDEN, "all spending is stopped");
 	if (!m->facts || m->facts->chain_id != i->chain || tx_decode(i->raw, &t) < 0 ||
@@ -312,7 +312,7 @@ int sign_call(struct signer_call *c, const void *msg, struct err *e)
 	if (item.i.raw.n) /* it was signed: these bytes and no others */
 		return items_reply(c, &item.i);
 	if (item.i.state != SGN_STATE_APPROVED)
-		return err_set(e, ERR_STATE, "the request is %s", states_name(item.i.state));
+		return err_set(e, ERR_STATE, "the request is %s", sgn_state_name(item.i.state));
 	struct judged *j = judge_request(c, &item, m->facts, JUDGE_SIGN, e);
 	int r = j ? sign_judged(c, &item.i, m->facts, j, e) : -1;
 	judge_done(j);

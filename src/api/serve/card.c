@@ -484,7 +484,7 @@ void card_put(struct json_out *o, const struct core *c, const struct spend_view 
 	card_put_address(o, "to", i->to);
 	card_put_amount(o, "value", i->value);
 	json_out_kstr(o, "class", i->call_class.n ? i->call_class : VIEW("unknown"));
-	json_out_kz(o, "state", spend_state_name(i->state));
+	json_out_kz(o, "state", sgn_state_name(i->state));
 	json_out_kstr(o, "summary", spend_name_native(&summary, c, i->chain, i->summary));
 	card_put_hex(o, "digest", i->digest);
 	json_out_kstr_any(o, "reason", i->reason);

@@ -194,7 +194,7 @@ static void add_facts(struct buf *out, const struct spend_view *v)
 
 	head(out, "request");
 	add_name(out, i->id);
-	buf_printf(out, ", %s", spend_state_name(i->state));
+	buf_printf(out, ", %s", sgn_state_name(i->state));
 	if (i->state == SGN_STATE_PENDING) {
 		buf_puts(out, " until ");
 		line_time(out, i->expires_ms);

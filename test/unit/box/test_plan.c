@@ -66,7 +66,8 @@ static void test_limits(void **state)
 	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
 	s.limits = ceiling; /* up to and including */
 	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
-	s.limits = (struct spec_limits){ .cpu_milli = 10, .memory_bytes = 8u << 20, .pids = 4, .nofile = 32 };
+	s.limits =
+		(struct spec_limits){ .cpu_milli = 10, .memory_bytes = 16u << 20, .pids = 4, .nofile = 32 };
 	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
 
 #define BAD(field, value, name)                                                                              \
@@ -80,7 +81,7 @@ static void test_limits(void **state)
 	BAD(cpu_milli, 9, "cpu");
 	BAD(cpu_milli, 4001, "cpu");
 	BAD(memory_bytes, 0, "memory");
-	BAD(memory_bytes, (8u << 20) - 1, "memory");
+	BAD(memory_bytes, (16u << 20) - 1, "memory");
 	BAD(memory_bytes, (8ull << 30) + 1, "memory");
 	BAD(memory_bytes, UINT64_MAX, "memory");
 	BAD(pids, 0, "pids");

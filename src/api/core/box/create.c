@@ -425,6 +425,13 @@ bad:
 	return NULL;
 }
 
+/* Of a box that nobody waits for; it lives on until the end of the batch, or longer. */
+static void give_up(struct creation *cr)
+{
+	cr->box->in->creation = NULL;
+	free(cr);
+}
+
 static struct job *make(struct core *c, const struct box_wish *w, const struct box_spec *s,
 			struct arena *arena, const struct how *how, job_done *done, void *arg, struct err *e)
 {
@@ -454,9 +461,8 @@ static struct job *make(struct core *c, const struct box_wish *w, const struct b
 	} else if (!b->in->hidden &&
 		   boxes_write_row(b, boxes_status_name(BOX_CREATING), store_box_put, on_stored, cr, e) < 0) {
 		mux_cancel(&cr->call);
-		b->in->creation = NULL;
+		give_up(cr);
 		remove_unwanted(b);
-		free(cr);
 		return NULL;
 	} else {
 		cr->asked = how->actor != NULL;
@@ -464,8 +470,8 @@ static struct job *make(struct core *c, const struct box_wish *w, const struct b
 			create_rush(c, true);
 		return &cr->job;
 	}
+	give_up(cr);
 	boxes_free_later(b);
-	free(cr);
 	return NULL;
 }
 

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 
+#include "bounds.h"
 #include "egress.h"
 #include "feature.h"
 #include "num.h"
@@ -12,8 +13,7 @@
 #include "zones.h"
 #include "poison.h"
 
-#define CPU_MIN  0.01
-#define DISK_MIN 1 /* MiB */
+#define CPU_MIN (BOUNDS_CPU_MILLI_MIN / 1000.0)
 
 static const char *const on_end_names[] = {
 	[SPEC_END_DELETE] = "delete",
@@ -121,7 +121,7 @@ int spec_take_disk(bool has, uint64_t wished, const struct config *c, const char
 {
 	uint64_t max = c->max.disk_mb ? c->max.disk_mb : UINT64_C(1) << 30;
 
-	return take_number(has, wished, c->defaults.disk_mb, DISK_MIN, max, field, ret, e);
+	return take_number(has, wished, c->defaults.disk_mb, BOUNDS_DISK_MB_MIN, max, field, ret, e);
 }
 
 int spec_take_limits(const struct box_wish *w, const struct config *c, struct box_limits *ret, struct err *e)
@@ -132,12 +132,12 @@ int spec_take_limits(const struct box_wish *w, const struct config *c, struct bo
 
 	if (w->limits.has_cpu && !(cpu >= CPU_MIN && cpu <= max->cpu))
 		return err_set(e, ERR_INVALID, "limits.cpu must be between %g and %g", CPU_MIN, max->cpu);
-	if (take_number(w->limits.has_memory_mb, w->limits.memory_mb, std->memory_mb, 16, max->memory_mb,
-			"limits.memory_mb", &memory, e) < 0 ||
-	    take_number(w->limits.has_pids, w->limits.pids, std->pids, 4, max->pids, "limits.pids", &pids,
-			e) < 0 ||
-	    take_number(w->limits.has_nofile, w->limits.nofile, std->nofile, 16, max->nofile, "limits.nofile",
-			&nofile, e) < 0 ||
+	if (take_number(w->limits.has_memory_mb, w->limits.memory_mb, std->memory_mb, BOUNDS_MEMORY_MB_MIN,
+			max->memory_mb, "limits.memory_mb", &memory, e) < 0 ||
+	    take_number(w->limits.has_pids, w->limits.pids, std->pids, BOUNDS_PIDS_MIN, max->pids,
+			"limits.pids", &pids, e) < 0 ||
+	    take_number(w->limits.has_nofile, w->limits.nofile, std->nofile, BOUNDS_NOFILE_MIN, max->nofile,
+			"limits.nofile", &nofile, e) < 0 ||
 	    spec_take_disk(w->limits.has_disk_mb, w->limits.disk_mb, c, "limits.disk_mb", &disk, e) < 0)
 		return -1;
 	*ret = (struct box_limits){ .cpu_milli = (uint32_t)(cpu * 1000 + 0.5),

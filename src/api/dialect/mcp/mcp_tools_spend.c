@@ -34,7 +34,7 @@ static void put_one(struct json_out *o, const struct core *c, const struct spend
 	card_sentence(&sentence, c, v);
 	json_out_object(o);
 	json_out_kstr(o, "id", v->item->id);
-	json_out_kz(o, "state", spend_state_name(v->item->state));
+	json_out_kz(o, "state", sgn_state_name(v->item->state));
 	json_out_kstr(o, "agent", v->item->agent);
 	card_put_chain(o, "chain", v->item->chain);
 	json_out_kstr(o, "summary", buf_view(&sentence));
@@ -101,7 +101,7 @@ static void on_decided(void *arg, const void *result, const struct err *e)
 		mcp_call_fail(c, e);
 		return;
 	}
-	buf_printf(&text, "The user has decided: the transaction is %s.", spend_state_name(v->item->state));
+	buf_printf(&text, "The user has decided: the transaction is %s.", sgn_state_name(v->item->state));
 	send_one(c, v, buf_view(&text));
 }
 
@@ -149,7 +149,7 @@ static void on_card(void *arg, const void *result, const struct err *e)
 
 	c->job = NULL;
 	if (!e && (v->item->state != SGN_STATE_PENDING || v->item->digest.n != 32)) {
-		err_set(&bad, ERR_STATE, "the transaction is %s", spend_state_name(v->item->state));
+		err_set(&bad, ERR_STATE, "the transaction is %s", sgn_state_name(v->item->state));
 		e = &bad;
 	}
 	if (e) {

@@ -113,7 +113,7 @@ void rest_csv_put(struct buf *out, const struct spend_view *v)
 		text_hex(i->hash.p, 32, hash + 2);
 	rest_csv_cell(out, i->id, ',');
 	cell_time(out, i->created_ms);
-	cell(out, spend_state_name(i->state));
+	cell(out, sgn_state_name(i->state));
 	cell_time(out, i->decided_ms);
 	rest_csv_cell(out, i->decided_by, ',');
 	cell(out, spend_kind_name(i->kind));
