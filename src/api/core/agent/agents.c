@@ -9,6 +9,7 @@
 #include "boxes.h"
 #include "clock.h"
 #include "core_base.h"
+#include "egress.h"
 #include "keys.h"
 #include "log.h"
 #include "rnd.h"
