@@ -36,7 +36,7 @@ const char *call_class_name(enum call_class c)
 	return (size_t)c < ELEMS(names) && names[c] ? names[c] : "unknown";
 }
 
-void call_worsen(struct call *c, enum call_class to)
+static void call_worsen(struct call *c, enum call_class to)
 {
 	c->class = MAX(c->class, to);
 }

@@ -71,7 +71,6 @@ static inline bool call_reaches(const struct call_effect *e)
 
 /* For call_typed.c. False: there are too many, and the class is CALL_UNKNOWN. */
 bool call_add(struct call *c, const struct call_effect *e);
-void call_worsen(struct call *c, enum call_class to);
 
 struct typed;
 /* The same for typed data. */

@@ -38,8 +38,6 @@ bool card_only_reaches(const struct sgn_effect *f);
 /* "0.5 ETH", "100 USDC (0x…)", "7 base units of 0x…" */
 void card_amount(struct buf *out, struct view asset, struct view amount, uint32_t decimals,
 		 struct view symbol);
-/* Text of others: in quotes, on one line, without control and direction characters, at most `most` bytes. */
-void card_quote(struct buf *out, struct view text, size_t most);
 /* Of the native asset, and of fees. */
 bool card_is_native(struct view asset);
 struct view card_chain_name(const struct core *c, uint64_t chain); /* of the configuration; empty: none */

@@ -79,7 +79,8 @@ static void add_name(struct buf *out, struct view name)
 	add_clean(out, buf_view(&fixed), false);
 }
 
-void card_quote(struct buf *out, struct view text, size_t most)
+/* Text of others: in quotes, on one line, without control and direction characters, at most `most` bytes. */
+static void card_quote(struct buf *out, struct view text, size_t most)
 {
 	_cleanup_(buf_done) struct buf fixed = BUF_INIT(4 * QUOTE_MOST + 16);
 	const bool cut = text.n > MIN(most, (size_t)QUOTE_MOST);

@@ -10,9 +10,12 @@
 
 #include "clock.h"
 #include "core_base.h"
+#include "keeper.h"
 #include "keys.h"
 #include "ledger.h"
+#include "life.h"
 #include "log.h"
+#include "remove.h"
 #include "rnd.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -51,6 +54,30 @@ static void forget(struct core *c, struct workspace *w)
 	if (w->helper)
 		w->helper->in->workspaces[0] = NULL;
 	free(w);
+}
+
+/* Those of a new box. */
+static int make(struct box *b, struct err *e)
+{
+	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
+		struct view name = b->spec.workspaces.items[i].name;
+		struct workspace *w = workspaces_by_name(b->in->core, b->tenant, name);
+		if (!w || !w->ready)
+			return err_set(e, ERR_NOT_FOUND, "workspace: no such workspace: \"%.*s\"",
+				       (int)MIN(name.n, (size_t)SPEC_NAME_MAX), name.p);
+		b->in->workspaces[i] = w;
+	}
+	return 0;
+}
+
+static void loaded(struct box *b)
+{
+	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
+		b->in->workspaces[i] =
+			workspaces_by_name(b->in->core, b->tenant, b->spec.workspaces.items[i].name);
+		if (!b->in->workspaces[i])
+			log_warn("sandbox %s: its workspace is not there any more", b->id);
+	}
 }
 
 struct workspace *workspaces_by_id(const struct core *c, struct view id)
@@ -130,7 +157,7 @@ static bool refers(const struct box *b, const struct workspace *w, bool writable
 
 static bool has_it_mounted(const struct box *b)
 {
-	return b->state.status != BOX_STOPPED || b->in->life.step == LIFE_START;
+	return b->state.status != BOX_STOPPED || b->in->life->step == LIFE_START;
 }
 
 static int check_writer(const struct box *b, const struct workspace *w, struct err *e)
@@ -147,7 +174,7 @@ static int check_writer(const struct box *b, const struct workspace *w, struct e
 	return 0;
 }
 
-int workspaces_check(const struct box *b, struct err *e)
+static int check_start(struct box *b, struct err *e)
 {
 	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
 		const struct spec_workspace *at = &b->spec.workspaces.items[i];
@@ -160,7 +187,7 @@ int workspaces_check(const struct box *b, struct err *e)
 	return 0;
 }
 
-void workspaces_forget(struct box *b)
+static void forget_box(struct box *b, const struct err *why)
 {
 	struct workspace *w = b->in->workspaces[0]; /* a helper has one */
 
@@ -168,6 +195,13 @@ void workspaces_forget(struct box *b)
 		w->helper = NULL;
 	memset(b->in->workspaces, 0, sizeof(b->in->workspaces));
 }
+
+const struct box_part workspaces_part = {
+	.make = make,
+	.loaded = loaded,
+	.start = check_start,
+	.forget = forget_box,
+};
 
 static const struct box *first_user(struct core *c, const struct workspace *w)
 {

@@ -22,7 +22,8 @@ static bool is_formula(struct view v)
 	return v.n && memchr("=+-@\t\r\n", v.p[0], 7);
 }
 
-void rest_csv_cell(struct buf *out, struct view text, char then)
+/* A cell and what follows it. What a spreadsheet would take for a formula gets an apostrophe. */
+static void rest_csv_cell(struct buf *out, struct view text, char then)
 {
 	bool quoted = is_formula(text);
 
