@@ -89,7 +89,7 @@ def test_a_nonce_that_is_too_high(daemon, agent, chain):
     bank = Bank(daemon, agent, wallet=wallet)
     before = bank.counted()
     chain.lies(3)
-    card, hash = bank.done(1)
+    card, _ = bank.done(1)
     chain.lies(None)
     waits = paddock.until(lambda: (lambda t: t if t["waits_for_nonce"] is not None else None)(bank.get(card["id"])), "it is said that it waits")
     assert (waits["nonce"], waits["waits_for_nonce"], waits["state"]) == (3, 0, "broadcast")
@@ -104,13 +104,23 @@ def test_a_nonce_that_is_too_high(daemon, agent, chain):
     assert cli.json("wallet", "nonce", "till", "eip155:31337")["next"] == 5
     assert cli.json("wallet", "nonce", "till", "31337", "0", "--yes")["next"] == 0
     assert "may still send it" in cli.refused("wallet", "settle", card["id"], "--yes") and bank.counted() - before == 3
-    anvil = chain.front.anvil
-    anvil.ask("anvil_dropTransaction", hash)
-    for n in range(3, 7):  # the last has the nonce of the first, which the node has forgotten
+    for n in range(3, 6):
         paid, _ = bank.done(n)
         assert bank.until_state(paid["id"], "included", "confirmed", "final")["nonce"] == n - 3
+    for one in (card, second):  # they were in the node's pool all along, and are mined after all
+        bank.until_state(one["id"], "included", "confirmed", "final")
+    assert bank.counted() - before == 1 + 2 + 3 + 4 + 5
+    # The same once more, with a node that forgets it: something else gets its nonce, and only then it stops counting.
+    chain.lies(6)
+    card, _ = bank.done(100)
+    chain.lies(None)
+    assert cli.json("wallet", "abandon", card["id"], "--yes") and cli.json("wallet", "nonce", "till", "31337", "5", "--yes")
+    chain.front.anvil.ask("anvil_dropAllTransactions")
+    for n in (10, 20):
+        paid, _ = bank.done(n)
+        bank.until_state(paid["id"], "included", "confirmed", "final")
+    assert paid["nonce"] == 6
     bank.until_state(card["id"], "replaced")
-    bank.until_state(second["id"], "included", "confirmed", "final")  # it was in the pool all along, and is mined after all
-    assert bank.counted() - before == 1 + 2 + 3 + 4 + 5 + 6
-    assert bank.settle(card["id"])["settled"] == card["id"] and bank.counted() - before == 2 + 3 + 4 + 5 + 6
+    assert bank.counted() - before == 15 + 30 + 100
+    assert bank.settle(card["id"])["settled"] == card["id"] and bank.counted() - before == 15 + 30
     assert json.loads(cli("doctor", "--json").out)["daemon"]["waiting_transactions"] == 0
