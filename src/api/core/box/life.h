@@ -20,6 +20,7 @@ bool life_defers_removal(struct box *b);
 void life_end(struct box *b, const struct err *e);
 
 /* What of a patch needs nobody else; the caller stores it. */
+int lifetime_check_fields(const struct lifetime_patch *p, struct err *e) _must_check_;
 int lifetime_apply(struct box *b, const struct lifetime_patch *p, struct err *e) _must_check_;
 /* Looks at the deadlines anew. */
 void lifetime_watch(struct box *b);
