@@ -61,8 +61,6 @@ struct config_url {
 };
 /* ERR_INVALID goes on after the name of what is read: "must begin with …". */
 int config_url(struct view url, struct config_url *ret, struct err *e) _must_check_;
-/* The same for wss://, and for ws:// to this machine alone. */
-int config_ws_url(struct view url, struct config_url *ret, struct err *e) _must_check_;
 
 /* A chain of agents. */
 struct config_chain {

@@ -25,7 +25,8 @@
 #define FREEZE_MS 5000
 #define DISK_MB   64
 
-void trial_storage(const struct disk *d, struct posture *p)
+/* Only what the storage is. */
+static void trial_storage(const struct disk *d, struct posture *p)
 {
 	char where[64];
 	if (d->file >= 0)

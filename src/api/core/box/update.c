@@ -9,7 +9,9 @@
 #include "clock.h"
 #include "core_base.h"
 #include "fd.h"
+#include "keeper.h"
 #include "life.h"
+#include "quotas.h"
 #include "spec_make.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -81,7 +83,7 @@ static int apply(struct update *u, struct box *b, struct err *e)
 		return -1;
 	if (p->has_limits) {
 		b->spec.limits = u->limits;
-		quotas_account(b);
+		boxes_changed(b);
 	}
 	if (p->has_ttl) {
 		b->spec.ttl_seconds = p->ttl_seconds;

@@ -111,7 +111,7 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_end(o, '}');
 }
 
-void rest_boxes_reply(struct request *r, int status, const struct box *b)
+static void rest_boxes_reply(struct request *r, int status, const struct box *b)
 {
 	struct json_out *o = answer_json(r);
 
