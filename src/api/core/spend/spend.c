@@ -53,6 +53,8 @@ void spend_view_of(struct core *c, const struct sgn_item *item, struct spend_vie
 		ret->confirmations = x->confirmations;
 		ret->stuck = x->stuck;
 		ret->note = x->note;
+		ret->waits = spend_has_gap(x);
+		ret->waits_for = x->waits_for;
 	}
 	if (x && x->node) {
 		ret->needed = x->node->settings.confirmations;
@@ -301,7 +303,8 @@ static void on_looked(struct signer_ask *a, const void *reply, const struct err 
 		spend_drive(x);
 }
 
-void spend_look(struct spend_entry *x)
+/* Asks the signer what it is, and learns it. */
+static void spend_look(struct spend_entry *x)
 {
 	struct err e = { 0 };
 

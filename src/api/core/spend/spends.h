@@ -86,6 +86,7 @@ struct spend_facts {
 	struct buf tx; /* {from, to, value, data} */
 	uint8_t account[ADDRESS_SIZE];
 	bool is_tx;
+	size_t at_genesis; /* 0: not asked */
 	struct spend_approval approvals[SPEND_ALLOWANCES];
 	size_t n_approvals, first_approval; /* the first answer about them */
 	void (*done)(struct spend_facts *f, const struct err *e);
@@ -139,7 +140,6 @@ struct spend_entry {
 	unsigned failures; /* in a row */
 	bool resend;       /* its bytes are to be sent (again) */
 	bool look;         /* what is known of it is old: GET first */
-	bool fill;         /* its place must be taken by nothing */
 	char note[SPEND_NOTE];
 
 	/* spend_follow.c */
@@ -148,6 +148,8 @@ struct spend_entry {
 	unsigned used_polls, free_polls;
 	int64_t unknown_ms;
 	bool has_block, stuck;
+	unsigned gap_polls; /* looks in a row at which one before it was missing */
+	uint64_t waits_for; /* its nonce */
 	uint64_t block, confirmations;
 	uint8_t block_hash[SPEND_HASH];
 
@@ -188,8 +190,6 @@ void spend_step_over(struct spend_entry *x);
 /* Again after a while, longer with each failure in a row. */
 void spend_later(struct spend_entry *x, const char *why);
 void spend_note(struct spend_entry *x, const char *why); /* for people; without control characters */
-/* Asks the signer what it is, and learns it. */
-void spend_look(struct spend_entry *x);
 /* REPORT; what is learned moves it on. */
 void spend_report(struct spend_entry *x, const struct sgn_report *r);
 void spend_view_of(struct core *c, const struct sgn_item *item, struct spend_view *ret);
@@ -210,6 +210,7 @@ struct job *spend_again(struct core *c, struct spend_entry *x, int32_t mode, job
 void spend_follow(struct spend_entry *x);   /* it is under way on the chain */
 void spend_unfollow(struct spend_entry *x); /* accepts one that is not */
 void spend_follow_stop(struct spend_node *n);
+bool spend_has_gap(const struct spend_entry *x); /* it waits for another, that nobody here sends */
 
 /* ---- spend_judge.c: pure ---- */
 
@@ -248,8 +249,7 @@ bool spend_ended_in_block(int32_t state);
 
 void spend_elsewhere_begin(struct spend_entry *x); /* awaiting_wallet */
 void spend_elsewhere_end(struct spend_entry *x);   /* accepts one that has no errand */
-void spend_elsewhere_take(struct spend_entry *x, const struct spend_answer *w);
-void spend_verify(struct spend_entry *x); /* what a wallet elsewhere has sent */
+void spend_verify(struct spend_entry *x);          /* what a wallet elsewhere has sent */
 
 /* ---- spend_dropped.c ---- */
 
