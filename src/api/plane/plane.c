@@ -258,7 +258,7 @@ static struct actor visitor(struct plane *p, const struct http_exchange *x, cons
 	struct actor a = { .tenant = b->tenant, .role = STORE_ROLE_USER }, shown;
 	struct err e = { 0 };
 
-	if (actor_of(p, x, &shown) >= 0 && auth_permit(&shown, ACT_BOX_PORTS, b, &e) >= 0)
+	if (actor_of(p, x, &shown) >= 0 && auth_permit(&shown, ACT_BOX_PORTS, b->tenant, &e) >= 0)
 		memcpy(a.key, shown.key, sizeof(a.key));
 	return a;
 }

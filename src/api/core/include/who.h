@@ -67,15 +67,12 @@ int auth_permit(const struct actor *a, enum act act, const struct tenant *owner,
 /* The same on a snapshot or a workspace; `what` is its kind, for the message. */
 int auth_permit_on(const struct actor *a, enum act act, const struct tenant *owner, const char *what,
 		   struct err *e) _must_check_;
-<<<<<<< HEAD
 /* Whether the key still counts; so does none (""), and that of whoever showed none. */
 bool auth_stands(struct core *c, const char *key);
 /* Whoever decides about money has a key of their own, so that it is known who it was. ERR_FORBIDDEN. */
 int auth_person(const struct actor *a, struct err *e) _must_check_;
-=======
 /* ERR_NOT_FOUND, always in the same words. */
 int auth_unknown(struct err *e, const char *what);
->>>>>>> main
 /* Whether the act counts as a use of the box, which keeps it from being idle. */
 bool auth_is_use(enum act act);
 

@@ -9,15 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-<<<<<<< HEAD:src/api/core/box/boxes.c
-#include "ailog.h"
-#include "allowances.h"
 #include "audit.h"
-#include "bridges.h"
-#include "clock.h"
-#include "contexts.h"
-=======
->>>>>>> main:src/api/core/index/boxes.c
 #include "core_base.h"
 #include "keys.h"
 #include "num.h"
@@ -258,18 +250,14 @@ struct box *boxes_find(struct core *c, const struct actor *a, int act, struct vi
 {
 	struct box *b = find(c, a, act, ref, e);
 
-<<<<<<< HEAD:src/api/core/box/boxes.c
 	if (b)
 		audit_about(c, a, view_of(b->id));
-	return b && auth_is_use((enum act)act) && life_use(b, e) < 0 ? NULL : b;
-=======
 	if (!b || !auth_is_use((enum act)act))
 		return b;
 	EACH_PART (p, c)
 		if ((*p)->use && (*p)->use(b, e) < 0)
 			return NULL;
 	return b;
->>>>>>> main:src/api/core/index/boxes.c
 }
 
 struct view boxes_path(struct view path, struct view *ret_rest)
