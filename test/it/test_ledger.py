@@ -227,3 +227,52 @@ def test_defaults_and_restart(own_daemon):
     assert after["quota"] == numbers
     for item in ("workspaces", "secrets", "secrets_kb", "disk_mb"):
         assert after["used"][item] == before["used"][item], item
+
+
+# The field of a limit, and a value of it. A disk is used by a stopped sandbox, too: starting it asks for nothing more.
+DIMENSIONS = {"cpu": ("cpu", 1), "memory_mb": ("memory_mb", 96), "disk_mb": ("disk_mb", 64), "processes": ("pids", 64)}
+
+
+def create(greedy, box, field, value):
+    return greedy.try_create(limits={field: value})
+
+
+def change(greedy, box, field, value):
+    return greedy.send_json("PATCH", box.path, {"limits": {field: 2 * value}})
+
+
+def fork(greedy, box, field, value):
+    return greedy.post(f"{box.path}/fork", {"count": 1})
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_every_dimension_is_asked_for_by_every_operation(two, dimension):
+    """Whatever makes a tenant hold more is refused when only what it holds is allowed, and done (the control) when twice that is."""
+    greedy, _ = two
+    field, value = DIMENSIONS[dimension]
+    box = paddock.Box(greedy.client, need_disk_limits(greedy.try_create(limits={field: value})).json())
+    assert greedy.used[dimension] == value
+    for operation in (create, fork, change):
+        greedy.quota(**{dimension: value})
+        refused(operation(greedy, box, field, value))
+        assert greedy.used[dimension] == value, operation
+        greedy.quota(**{dimension: 2 * value})
+        done = operation(greedy, box, field, value)
+        assert done.status in (200, 201), (operation, done)
+        assert greedy.used[dimension] == 2 * value, operation
+        if operation is change:
+            assert greedy.send_json("PATCH", box.path, {"limits": {field: value}}).status == 200
+        for one in greedy.list():
+            if one["id"] != box.id:
+                assert greedy.delete(f"/v1/sandboxes/{one['id']}").status == 204
+    for before, after in (("stop", "start"), ("pause", "resume")):
+        greedy.quota()
+        assert greedy.post(f"{box.path}/{before}", {}).status in (200, 202, 204)
+        held = greedy.used[dimension]
+        if held < value:
+            greedy.quota(**{dimension: value - 1 if value > 1 else value / 2})
+            refused(greedy.post(f"{box.path}/{after}", {}))
+        assert held == value or dimension != "disk_mb"
+        greedy.quota(**{dimension: value})
+        assert greedy.post(f"{box.path}/{after}", {}).status in (200, 204), (dimension, after)
+        assert greedy.used[dimension] == value

@@ -251,6 +251,24 @@ def test_path_of_one_sandbox(daemon, mcp):
     mcp.tool("sandbox_delete", sandbox=name)
 
 
+def test_sandboxes_of_one_tenant_do_not_see_each_other(daemon, mcp, box):
+    """At the path of one sandbox there is nothing of another one: output that was kept, files, names."""
+    other = mcp.tool("sandbox_create", name="mcp-other")["structuredContent"]["id"]
+    link = next(c for c in mcp.tool("exec", sandbox=box, command="seq 20000")["content"] if c["type"] == "resource_link")["uri"]
+    file = f"paddock://sandboxes/{box}/files/etc/hostname"
+    own, foreign = Mcp(daemon, path=f"/sandbox/{box}/mcp"), Mcp(daemon, path=f"/sandbox/{other}/mcp")
+    for each in (own, foreign):
+        each.begin()
+    assert link in [r["uri"] for r in own.ask("resources/list")["result"]["resources"]], "the control"
+    assert all("contents" in own.ask("resources/read", uri=uri)["result"] for uri in (link, file)), "the control"
+    assert foreign.ask("resources/list")["result"]["resources"] == []
+    for uri in (link, file):
+        assert foreign.ask("resources/read", uri=uri)["error"]["code"] == -32002, uri
+    typed = {"ref": {"type": "ref/resource", "uri": "paddock://sandboxes/{sandbox}/files/{+path}"}, "argument": {"name": "sandbox", "value": ""}}
+    assert own.ask("completion/complete", **typed)["result"]["completion"]["values"] == []
+    mcp.tool("sandbox_delete", sandbox=other)
+
+
 # ---- streams ----
 
 

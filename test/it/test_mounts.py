@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 
 import pytest
 
@@ -172,3 +173,48 @@ def test_the_command_line(mounting, shared):
     assert cli.ok("run", "--mount", f"{shared}/data:/work:ro", "--", "cat", "/work/private") == "of the owner\n"
     assert "--mount wants" in cli.refused("run", "--mount", "data:/work", "true")
     assert "mounts.allow" in cli.refused("run", "--mount", "/etc:/work:ro", "true")
+
+
+# ---- what is refused leaves nothing
+
+
+def keeper_fds(daemon):
+    return sorted(os.readlink(f"/proc/{daemon.keeper_pid}/fd/{fd}") for fd in paddock._listdir(f"/proc/{daemon.keeper_pid}/fd")
+                  if os.path.islink(f"/proc/{daemon.keeper_pid}/fd/{fd}"))
+
+
+def test_a_wish_that_is_refused_leaves_no_descriptor(mounting, shared):
+    """The first directory is open when the second one is refused, by the keeper: what it leads to is nothing that the api sees."""
+    client = mounting.client()
+
+    def open_ones():
+        return [path for path in keeper_fds(mounting) if path.startswith(str(shared))]
+
+    assert open_ones() == []
+    for last in ("none", "file", "link"):
+        answer = client.try_create(mounts=[{"source": str(shared / "data"), "path": "/mnt/a", "mode": "rw"},
+                                           {"source": str(shared / "data" / last), "path": "/mnt/b", "mode": "rw"}])
+        assert answer.status == 400, answer
+    paddock.until(lambda: open_ones() == [], "the keeper holds none of the directories")
+
+
+@pytest.fixture
+def elsewhere(workdir):
+    """An allowed directory with another file system below it."""
+    base = workdir / "elsewhere"
+    (base / "tree" / "other").mkdir(parents=True)
+    (base / "tree" / "same").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "none", base / "tree" / "other"], check=True)
+    for path in (base, *base.rglob("*")):
+        os.chown(path, OWNER, OWNER)
+    yield base / "tree"
+    subprocess.run(["umount", base / "tree" / "other"], check=True)
+
+
+def test_another_file_system_is_another_directory(own_daemon, elsewhere, workdir):
+    config = workdir / "elsewhere.json"
+    config.write_text(json.dumps({"mounts": {"allow": [{"path": str(elsewhere), "writable": True}]}}))
+    client = own_daemon(arguments=["--config", str(config)]).start().client()
+    assert client.try_create(**wish(elsewhere / "same")).status == 201, "the control"
+    answer = client.try_create(**wish(elsewhere / "other"))
+    assert (answer.status, answer.code()) == (400, "invalid_argument") and b"another file system" in answer.body, answer

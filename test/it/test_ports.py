@@ -243,6 +243,23 @@ def test_nothing_listens(app):
     assert "not open" in response.json()["error"]["message"]
 
 
+MOST_AT_ONCE = 512  # RELAY_MAX of src/init/relay.h
+
+
+def test_connections_that_ended_do_not_count(app):
+    """More of each end than there may be at once: refused, done, and left by the client."""
+    key = app.client.headers()["Authorization"]
+    head = f"GET {app.path}/ports/%s HTTP/1.1\r\nHost: x\r\nAuthorization: {key}\r\n\r\n"
+    daemon = app.client.daemon
+    for _ in range(MOST_AT_ONCE // 2):
+        with contextlib.closing(socket.create_connection((daemon.host, daemon.port), timeout=30 * paddock.SLOW)) as left:
+            left.sendall((head % "8000/echo").encode())
+    for _ in range(MOST_AT_ONCE // 2 + 8):
+        assert app.client.get(app.path + "/ports/9/").status == 502
+    for _ in range(8):
+        assert app.client.get(app.path + "/ports/8000/echo").status == 200
+
+
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
 def test_methods(app, method):
     body = b"x" * 100 if method in ("POST", "PUT", "PATCH") else None
