@@ -57,7 +57,7 @@ class Normal:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            if value and (FIGURES.fullmatch(member) or self.figures and self.figures.fullmatch(member)):
+            if FIGURES.fullmatch(member) or value and self.figures and self.figures.fullmatch(member):
                 return "<number>"
         return value
 
