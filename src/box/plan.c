@@ -94,7 +94,7 @@ static void plan_files(struct plan *p, const struct plan_image *image)
 	add_dir(p, "workspace", -1, 0755, PLAN_USER);
 
 	/* Memory file systems count as the box's memory; together they stay well below it. */
-	uint64_t memory = p->spec.limits.memory_bytes;
+	uint64_t memory = p->spec.limits.memory_mb << 20;
 	add_mount(p, (struct plan_mount){
 			     .kind = PLAN_PROC, .target = "/proc", .attr = QUIET | MOUNT_ATTR_NOEXEC });
 	add_mount(p,

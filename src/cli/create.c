@@ -17,6 +17,27 @@
 
 #define AT(member) offsetof(struct create_flags, member)
 
+/* The option of a field that has one: behind the flag and its help comes what its kind is. */
+#define OPTION_BOOL    .kind = OPT_FLAG
+#define OPTION_NOT     .kind = OPT_FLAG
+#define OPTION_SECONDS .kind = OPT_MS, .arg = "TIME"
+#define OPTION_TEXT    .kind = OPT_TEXT, .arg = "TEXT"
+#define OPTION_REST(kind_, at)                                                                               \
+	.offset = AT(at), OPTION_##kind_                                                                     \
+	}                                                                                                    \
+	,
+#define OPTION_NONE(kind_, at)
+#define RUN_RUN_FLAG(flag, words)                                                                            \
+	{                                                                                                    \
+		flag, .help = words, OPTION_REST
+#define RUN_LIFE_FLAG(flag, words) OPTION_NONE
+#define RUN_NO_FLAG                OPTION_NONE
+#define LIFE_RUN_FLAG(flag, words) OPTION_NONE
+#define LIFE_LIFE_FLAG(flag, words)                                                                          \
+	{                                                                                                    \
+		flag, .help = words, OPTION_REST
+#define LIFE_NO_FLAG OPTION_NONE
+
 const struct opt create_opts[CREATE_OPTS] = {
 	{ "image", 'i', OPT_TEXT, AT(image), "IMAGE", "the image to start from" },
 	{ "user", 'u', OPT_TEXT, AT(user), "USER", "the user that commands run as" },
@@ -30,18 +51,17 @@ const struct opt create_opts[CREATE_OPTS] = {
 	  "mount this directory of the daemon's machine; its administrator must allow it; may be repeated" },
 	{ "workdir", 'w', OPT_TEXT, AT(workdir), "DIR", "the directory that commands start in" },
 	{ "tz", 0, OPT_TEXT, AT(timezone), "ZONE", "the time zone, such as Europe/Berlin" },
-	{ "memory", 'm', OPT_MIB, AT(memory_mb), "SIZE", "memory limit: MiB, or with m or g" },
-	{ "cpu", 'c', OPT_CPU, AT(cpu), "CORES", "CPU limit, such as 0.5" },
-	{ "pids", 0, OPT_COUNT, AT(pids), "N", "limit on processes and threads" },
-	{ "nofile", 0, OPT_COUNT, AT(nofile), "N", "limit on open files of a process" },
-	{ "disk", 0, OPT_MIB, AT(disk_mb), "SIZE", "disk limit: MiB, or with m or g" },
+#define LIMIT(kind, name, member, wire, min, max, standard, most, change, flag, letter, help)                \
+	CREATE_LIMIT(kind, AT(limits.name), flag, letter, help),
+#include "box_limits.def"
+#undef LIMIT
 	{ "snapshot", 0, OPT_TEXT, AT(snapshot), "SNAPSHOT", "start from this snapshot instead of an image" },
 	{ "workspace", 0, OPT_LIST, AT(workspaces), "WORKSPACE[:PATH][:ro]",
 	  "mount this workspace at PATH, by default /workspace; may be repeated" },
 	{ "backend", 0, OPT_TEXT, AT(backend), "NAME", "the kind of isolation, such as native" },
-	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL,
-	  "only /workspace, /tmp and /dev/shm can be written" },
-	{ "no-sudo", 0, OPT_FLAG, AT(no_sudo), NULL, "its users cannot become root" },
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, update, flag) RUN_##flag(kind, name)
+#include "box_fields.def"
+#undef FIELD
 	{ "allow", 0, OPT_LIST, AT(allow), "TARGET",
 	  "what it may reach: sets, hosts, networks, separated by commas; may be repeated" },
 	{ "secret-env", 0, OPT_PAIRS, AT(secret_env), "KEY=NAME",
@@ -54,10 +74,10 @@ const struct opt create_opts[CREATE_OPTS] = {
 	[CREATE_RUN_OPTS] = { "name", 'n', OPT_TEXT, AT(name), "NAME", "a name to use instead of the id" },
 	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME",
 	  "end the sandbox after this time (seconds, or with s, m, h, d)" },
-	{ "idle", 0, OPT_MS, AT(idle_ms), "TIME", "end the sandbox when it was not used for this time" },
 	{ "on-end", 0, OPT_TEXT, AT(on_end), "WHAT", "what its end is: delete (the default), stop or pause" },
-	{ "auto-resume", 0, OPT_FLAG, AT(auto_resume), NULL,
-	  "the next use of the paused sandbox resumes it" },
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, update, flag) LIFE_##flag(kind, name)
+#include "box_fields.def"
+#undef FIELD
 	{ "metadata", 0, OPT_PAIRS, AT(metadata), "KEY=VALUE", "a label; may be repeated" },
 };
 
@@ -139,21 +159,12 @@ static void put_count(struct json_out *o, const char *key, uint64_t n)
 		json_out_ku64(o, key, n);
 }
 
-static void put_limits(struct json_out *o, const struct create_flags *f)
+void create_put_limits(struct json_out *o, const struct box_limits_wish *l)
 {
-	if (!f->memory_mb && !f->pids && !f->nofile && !f->disk_mb && f->cpu == 0)
-		return;
-	json_out_key(o, "limits");
-	json_out_object(o);
-	put_count(o, "memory_mb", f->memory_mb);
-	put_count(o, "pids", f->pids);
-	put_count(o, "nofile", f->nofile);
-	put_count(o, "disk_mb", f->disk_mb);
-	if (f->cpu > 0) {
-		json_out_key(o, "cpu");
-		json_out_double(o, f->cpu);
-	}
-	json_out_end(o, '}');
+	static const struct box_limits_wish none;
+
+	if (!json_equal(&box_limits_set_schema, l, &none))
+		json_out_kwrite(o, "limits", &box_limits_set_schema, l);
 }
 
 /* "NAME", "NAME:/PATH", and either with ":ro" or ":rw". */
@@ -317,6 +328,28 @@ static int put_mounts(struct json_out *o, const struct opt_list *mounts, struct 
 	return 0;
 }
 
+/* By the kind of a field; what was not given is not sent. */
+static void put_BOOL(struct json_out *o, const char *key, bool v)
+{
+	if (v)
+		json_out_kbool(o, key, true);
+}
+
+static void put_NOT(struct json_out *o, const char *key, bool v)
+{
+	if (v)
+		json_out_kbool(o, key, false);
+}
+
+static void put_SECONDS(struct json_out *o, const char *key, uint64_t ms)
+{
+	put_count(o, key, whole_seconds(ms));
+}
+
+#define put_TEXT put_text
+#define put_ZONE put_text
+#define put_HOST put_text
+
 static int put_request(struct arena *a, const struct create_flags *f, bool tied, struct buf *b, struct err *e)
 {
 	struct opt_list env = f->env;
@@ -330,12 +363,12 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 	put_text(&o, "name", f->name);
 	put_text(&o, "image", f->image);
 	put_text(&o, "backend", f->backend);
-	put_text(&o, "user", f->user);
-	put_text(&o, "workdir", f->workdir);
-	put_text(&o, "timezone", f->timezone);
+#define FIELD(kind, name, json, ...) put_##kind(&o, #json, f->name);
+#include "box_fields.def"
+#undef FIELD
 	create_pairs(&o, "env", &env);
 	create_pairs(&o, "metadata", &f->metadata);
-	put_limits(&o, f);
+	create_put_limits(&o, &f->limits);
 	put_text(&o, "snapshot", f->snapshot);
 	if (put_workspaces(&o, &f->workspaces, e) < 0)
 		return -1;
@@ -344,16 +377,9 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 	if (put_mounts(&o, &f->mounts, e) < 0)
 		return -1;
 	put_count(&o, "ttl_seconds", whole_seconds(f->ttl_ms));
-	put_count(&o, "idle_seconds", whole_seconds(f->idle_ms));
 	put_text(&o, "on_end", f->on_end);
-	if (f->auto_resume)
-		json_out_kbool(&o, "auto_resume", true);
-	if (f->readonly_root)
-		json_out_kbool(&o, "readonly_root", true);
 	if (tied)
 		json_out_kbool(&o, "delete_on_disconnect", true);
-	if (f->no_sudo)
-		json_out_kbool(&o, "sudo", false);
 	if (f->require.n) {
 		json_out_key(&o, "require");
 		json_out_array(&o);

@@ -310,11 +310,8 @@ static int open_walls(struct keeper *k, struct err *e)
 	getrlimit(RLIMIT_NOFILE, &rl);
 	rl.rlim_cur = rl.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &rl);
-	const struct config_limits *max = &k->config->max.limits;
-	k->ceiling = (struct spec_limits){ .cpu_milli = (uint32_t)(max->cpu * 1000 + 0.5),
-					   .memory_bytes = max->memory_mb << 20,
-					   .pids = (uint32_t)max->pids,
-					   .nofile = (uint32_t)MIN(max->nofile, (uint64_t)rl.rlim_max) };
+	box_limits_of(&k->config->max.limits, &k->ceiling);
+	k->ceiling.nofile = MIN(k->ceiling.nofile, (uint64_t)rl.rlim_max);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
  * they cost what the dearest does.
  */
 #include <errno.h>
+#include <stdio.h>
 
 #include "judge.h"
 #include "tx.h"
@@ -16,21 +17,8 @@ struct signature {
 	struct buf raw;
 	uint8_t hash[SIG_HASH];
 	int64_t nonce; /* -1: not a transaction */
+	struct nonce next;
 };
-
-static int next_nonce(struct signer *s, const struct sgn_item *i, uint64_t chains, uint64_t *ret,
-		      struct err *e)
-{
-	sqlite3_stmt *row = db_ask(&s->db, DB_NONCE_GET, "ib", (int64_t)i->chain, i->from);
-	int r = db_row(&s->db, row, e);
-	const uint64_t ours = r == 1 ? (uint64_t)sqlite3_column_int64(row, 0) : 0;
-
-	db_end(row);
-	*ret = MAX(ours, chains);
-	if (r >= 0 && *ret >= INT64_MAX)
-		return err_set(e, ERR_INVALID, "the account's nonce cannot be");
-	return r < 0 ? -1 : 0;
-}
 
 static int finish(struct tx *t, const struct sgn_item *i, const uint8_t key[SIG_KEY], struct signature *ret,
 		  struct err *e)
@@ -47,18 +35,18 @@ static int finish(struct tx *t, const struct sgn_item *i, const uint8_t key[SIG_
 }
 
 static int sign_tx(struct signer_call *c, const struct sgn_item *i, const struct sgn_facts *f,
-		   const struct policy_decision *d, const uint8_t key[SIG_KEY], struct signature *ret,
-		   struct err *e)
+		   struct judged *j, const uint8_t key[SIG_KEY], struct signature *ret, struct err *e)
 {
 	struct tx t = { .type = f->legacy ? TX_LEGACY : TX_BASE_FEE,
 			.chain = i->chain,
-			.gas = d->gas,
+			.gas = j->d.gas,
 			.creation = i->to.n == 0,
 			.data = i->data,
 			.access = VIEW("") };
 
-	if (next_nonce(c->s, i, f->nonce, &t.nonce, e) < 0)
+	if (nonces_next(c->s, i, j->wallet.info.kind, f, &ret->next, e) < 0)
 		return -1;
+	t.nonce = ret->next.next;
 	if (u256_load_view(f->max_fee, &t.price) < 0 || u256_load_view(f->priority_fee, &t.priority) < 0 ||
 	    u256_load_view(i->value, &t.value) < 0)
 		return err_set(e, ERR_INVALID, "fees of more than 32 bytes");
@@ -96,7 +84,7 @@ static int write_signature(struct signer *s, struct sgn_item *i, const struct si
 static int write_contacts(struct signer *s, const struct sgn_item *i, const struct call *call, struct err *e)
 {
 	for (unsigned k = 0; k < call->n; k++)
-		if (!u256_is_zero(&call->effects[k].amount) &&
+		if (call_reaches(&call->effects[k]) &&
 		    db_do(&s->db, DB_CONTACT_ADD, e, "tib", i->wallet, (int64_t)i->chain,
 			  (struct view){ (const char *)call->effects[k].to, ADDRESS_SIZE }) < 0)
 			return -1;
@@ -115,10 +103,8 @@ static int store_first(struct signer_call *c, struct sgn_item *i, struct judged 
 		d->spends[d->n_spends++].amount = d->fee;
 	}
 	i->state = SGN_STATE_SIGNED;
-	if (db_begin(&s->db, e) < 0 || write_signature(s, i, x, now, e) < 0 ||
-	    (x->nonce >= 0 &&
-	     db_do(&s->db, DB_NONCE_PUT, e, "ibi", (int64_t)i->chain, i->from, x->nonce + 1) < 0) ||
-	    holds_release_rows(s, i->id, e) < 0 ||
+	if (db_begin(&s->db, e) < 0 || (x->nonce >= 0 && nonces_take(s, i, &x->next, j->facts, e) < 0) ||
+	    write_signature(s, i, x, now, e) < 0 || holds_release_rows(s, i->id, e) < 0 ||
 	    holds_write(s, i, d->spends, d->n_spends, HOLDS_COMMITTED, now, e) < 0 ||
 	    write_contacts(s, i, &d->call, e) < 0 || items_update(s, i, e) < 0 ||
 	    items_audit(s, i, calls_actor(c), "sign", VIEW(""), e) < 0 || db_commit(&s->db, e) < 0) {
@@ -162,8 +148,7 @@ static int sign_judged(struct signer_call *c, struct sgn_item *i, const struct s
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	if (wallets_key(c, &j->wallet, key, e) < 0)
 		return -1;
-	int r = i->kind == SGN_REQUEST_KIND_TX ? sign_tx(c, i, f, &j->d, key, &x, e)
-					       : sign_hash(j, key, &x, e);
+	int r = i->kind == SGN_REQUEST_KIND_TX ? sign_tx(c, i, f, j, key, &x, e) : sign_hash(j, key, &x, e);
 	explicit_bzero(key, sizeof(key));
 	if (r == 0)
 		r = store_first(c, i, j, &x, e);
@@ -190,28 +175,43 @@ static int raise(struct u256 *fee, struct view now)
 	return 0;
 }
 
-/* The wallet's limits for fees hold for the difference, too. */
-static int check_fees(struct signer_call *c, const struct sgn_item *i, const struct u256 *before,
-		      const struct u256 *now, struct u256 *ret_more, struct err *e)
+static bool covers(const struct policy_amount *limit, enum policy_scope who, const struct u256 *v)
 {
+	return limit->set ? u256_cmp(v, &limit->v) <= 0 : who == POLICY_AGENT;
+}
+
+static int check_fees_of(struct signer_call *c, const struct sgn_item *i, enum policy_scope who,
+			 const struct u256 *now, const struct u256 *more, struct err *e)
+{
+	static const char *const names[] = { [POLICY_AGENT] = "agent", [POLICY_WALLET] = "wallet" };
+	const struct view id = who == POLICY_AGENT ? i->agent : i->wallet;
 	struct sgn_rules wire;
 	struct policy_rules rules;
 	struct ledger_sums sums;
-	char scope[LEDGER_SCOPE] = "wallet:";
+	char scope[LEDGER_SCOPE];
 
-	if (view_to_str(i->wallet, scope + 7, sizeof(scope) - 7) < 0 ||
-	    rules_load(c, view_of(scope), &wire, &rules, e) < 0)
+	snprintf(scope, sizeof(scope), "%s:%.*s", names[who], VIEW_ARG(id));
+	if (rules_load(c, view_of(scope), &wire, &rules, e) < 0)
 		return -1;
-	if (u256_sub(now, before, ret_more) < 0)
-		*ret_more = U256_ZERO;
 	ledger_sums(&c->s->ledger, &(struct ledger_what){ view_of(scope), i->chain, policy_fee },
 		    moment_now(c->s), &sums);
-	const struct u256 sum = u256_add_sat(&sums.window[LEDGER_DAY], ret_more);
-	if (!rules.fee_per_tx.set || u256_cmp(now, &rules.fee_per_tx.v) > 0 || !rules.fee_day.set ||
-	    u256_cmp(&sum, &rules.fee_day.v) > 0)
-		return err_set(e, ERR_FORBIDDEN,
-			       "the wallet's limit for fees does not cover the replacement");
-	return 0;
+	const struct u256 sum = u256_add_sat(&sums.window[LEDGER_DAY], more);
+	if (covers(&rules.fee_per_tx, who, now) && covers(&rules.fee_day, who, &sum))
+		return 0;
+	return err_set(e, ERR_FORBIDDEN, "the %s's limit for fees does not cover the replacement",
+		       names[who]);
+}
+
+/* The limits for fees hold for the difference, too: the wallet's; and the agent's, but for a cancellation,
+ * which is the owner's way out of what the agent asked for. */
+static int check_fees(struct signer_call *c, const struct sgn_item *i, bool cancel, const struct u256 *before,
+		      const struct u256 *now, struct u256 *ret_more, struct err *e)
+{
+	if (u256_sub(now, before, ret_more) < 0)
+		*ret_more = U256_ZERO;
+	if (check_fees_of(c, i, POLICY_WALLET, now, ret_more, e) < 0)
+		return -1;
+	return cancel ? 0 : check_fees_of(c, i, POLICY_AGENT, now, ret_more, e);
 }
 
 static int store_next(struct signer_call *c, struct sgn_item *i, const struct signature *x,
@@ -285,7 +285,7 @@ static int sign_again(struct signer_call *c, struct sgn_item *i, const struct sg
 	if (raise(&t.price, m->facts->max_fee) < 0 || raise(&t.priority, m->facts->priority_fee) < 0 ||
 	    u256_cmp(&t.priority, &t.price) > 0 || tx_fee(&t, &now) < 0)
 		return err_set(e, ERR_INVALID, "the fees make no sense");
-	if (check_fees(c, i, &before, &now, &more, e) < 0 || wallets_get(c, i->wallet, &w, e) < 0 ||
+	if (check_fees(c, i, cancel, &before, &now, &more, e) < 0 || wallets_get(c, i->wallet, &w, e) < 0 ||
 	    wallets_key(c, &w, key, e) < 0)
 		return -1;
 	t.is_signed = false;

@@ -13,15 +13,15 @@
 #include "plan.h"
 #include "poison.h"
 
-static const struct spec_limits ceiling = {
-	.cpu_milli = 4000, .memory_bytes = 8ull << 30, .pids = 1000, .nofile = 4096
+static const struct box_limits ceiling = {
+	.cpu_milli = 4000, .memory_mb = 8 << 10, .pids = 1000, .nofile = 4096
 };
 
 static const struct spec good = {
 	.id = "0123456789abcdefghij",
 	.backend = SPEC_BACKEND_NATIVE,
 	.hostname = "box-1.example",
-	.limits = { .cpu_milli = 1500, .memory_bytes = 1ull << 30, .pids = 100, .nofile = 1024 },
+	.limits = { .cpu_milli = 1500, .memory_mb = 1 << 10, .pids = 100, .nofile = 1024 },
 };
 
 static int print_plan(const struct plan *p, struct buf *out)
@@ -35,8 +35,9 @@ static int print_plan(const struct plan *p, struct buf *out)
 		   p->spec.hostname, p->uid_base, PLAN_IDS, (unsigned long long)p->root_caps);
 	if (p->spec.sudo)
 		buf_puts(out, "sudo\n");
-	buf_printf(out, "cgroup cpu %u memory %llu pids %u\n", p->spec.limits.cpu_milli,
-		   (unsigned long long)p->spec.limits.memory_bytes, p->spec.limits.pids);
+	buf_printf(out, "cgroup cpu %u memory %llu pids %llu\n", p->spec.limits.cpu_milli,
+		   (unsigned long long)p->spec.limits.memory_mb << 20,
+		   (unsigned long long)p->spec.limits.pids);
 	for (unsigned i = 0; i < p->n_dirs; i++)
 		buf_printf(out, "dir %s %o %u\n", p->dirs[i].name, p->dirs[i].mode, p->dirs[i].owner);
 	for (unsigned i = 0; i < p->n_mounts; i++) {
@@ -102,8 +103,7 @@ static void test_limits(void **state)
 	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
 	s.limits = ceiling; /* up to and including */
 	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
-	s.limits =
-		(struct spec_limits){ .cpu_milli = 10, .memory_bytes = 16u << 20, .pids = 4, .nofile = 32 };
+	s.limits = (struct box_limits){ .cpu_milli = 10, .memory_mb = 16, .pids = 4, .nofile = 32 };
 	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
 
 #define BAD(field, value, name)                                                                              \
@@ -116,10 +116,10 @@ static void test_limits(void **state)
 	BAD(cpu_milli, 0, "cpu");
 	BAD(cpu_milli, 9, "cpu");
 	BAD(cpu_milli, 4001, "cpu");
-	BAD(memory_bytes, 0, "memory");
-	BAD(memory_bytes, (16u << 20) - 1, "memory");
-	BAD(memory_bytes, (8ull << 30) + 1, "memory");
-	BAD(memory_bytes, UINT64_MAX, "memory");
+	BAD(memory_mb, 0, "memory");
+	BAD(memory_mb, 15, "memory");
+	BAD(memory_mb, (8 << 10) + 1, "memory");
+	BAD(memory_mb, UINT64_MAX, "memory");
 	BAD(pids, 0, "pids");
 	BAD(pids, 3, "pids");
 	BAD(pids, 1001, "pids");
@@ -225,7 +225,7 @@ static void test_golden_readonly(void **state)
 	struct plan p;
 	struct err e = { 0 };
 	s.readonly_root = true;
-	s.limits.memory_bytes = 64u << 20;
+	s.limits.memory_mb = 64;
 	assert_int_equal(plan_make(&s, &image, 0, 2000000000u, &p, &e), 0);
 	check_print(&p, golden_readonly);
 }
@@ -293,9 +293,6 @@ static void test_workspace(void **state)
 	s = good;
 	snprintf(s.snapshot, sizeof(s.snapshot), "..");
 	refuse(&s, "snapshot");
-	s = good;
-	s.disk_bytes = 1;
-	refuse(&s, "disk");
 }
 
 static void test_slots(void **state)
@@ -362,7 +359,7 @@ static void test_tmpfs(void **state)
 		struct plan p;
 		struct err e = { 0 };
 		uint64_t sum = 0;
-		s.limits.memory_bytes = mb << 20;
+		s.limits.memory_mb = mb;
 		assert_int_equal(plan_make(&s, &image, 0, 2000000000u, &p, &e), 0);
 		for (unsigned i = 0; i < p.n_mounts; i++)
 			sum += p.mounts[i].size;

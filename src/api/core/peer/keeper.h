@@ -17,6 +17,8 @@ struct keeper {
 	uint64_t calls;          /* that were sent, for the metrics */
 	char storage_wrong[192]; /* of boxes' files, as the keeper says; "": nothing */
 	void (*on_lost)(struct core *c);
+	/* The PID 1 of a box has ended. */
+	void (*on_exited)(struct core *c, struct view id, unsigned signo, bool oom);
 };
 
 int keeper_start(struct core *c, int fd, struct err *e) _must_check_;

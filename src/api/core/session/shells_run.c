@@ -221,8 +221,8 @@ void shells_send(struct shell *s, struct shell_command *m)
 	m->started_ms = clock_wall_ms();
 	s->strikes = 0;
 	if (m->secret) { /* also what it reports, if it exits within */
-		guest_is_secret(&s->box->in->guest);
-		s->box->in->guest.mux.link.in.secret = s->field.secret = true;
+		guest_is_secret(s->box->in->guest);
+		s->box->in->guest->mux.link.in.secret = s->field.secret = true;
 	}
 	loop_timer_start(s->box->in->core->loop, &s->timer, m->timeout_ms, on_timer);
 	shells_run_push(s);

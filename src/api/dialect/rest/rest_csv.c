@@ -95,7 +95,12 @@ static void cell_effects(struct buf *out, const struct sgn_item *i)
 		char to[ADDRESS_TEXT] = "";
 		if (f->to.n == ADDRESS_SIZE)
 			address_text((const uint8_t *)f->to.p, to);
-		buf_printf(&text, "%s%s", k ? "; " : "", f->approval ? "approve " : "");
+		buf_puts(&text, k ? "; " : "");
+		if (card_only_reaches(f)) {
+			buf_printf(&text, "reach %s", to);
+			continue;
+		}
+		buf_puts(&text, f->approval ? "approve " : "");
 		card_amount(&text, f->asset, f->amount, f->decimals, f->symbol);
 		buf_printf(&text, " to %s", to);
 	}
