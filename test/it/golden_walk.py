@@ -2,7 +2,8 @@
 
 A step is (method, route as in golden/routes.txt, body, what). The braces of the route are filled from the words that are known by
 then; `?…` behind it is a query. What: `status` (200, 201, 202 and 204 are fine without), `learn` {word: member of the answer},
-`headers`, `at` {brace: value}, `until` (asked again until this holds of the answer), `shape` (only the types of the answer are recorded:
+`headers`, `at` {brace: value}, `until` (asked again until it has one of these statuses, these members, or something in this member),
+`shape` (only the types of the answer are recorded:
 figures of the machine), `opaque` (nothing of its body is).
 """
 
@@ -234,7 +235,8 @@ DASHBOARD = [
     *(step(method, "/dashboard/templates/{id}" + rest, body, at={"id": "{page}"}, **more) for method, rest, body, more in (
         ("GET", "/log", None, {"until": {"status": "ready"}, "shape": True}),
         ("POST", "/sandboxes", None, {"shape": True, "learn": {"paged": "id"}}), ("DELETE", "", None, {}))),
-    *(step("GET", f"/dashboard/{what}", shape=True) for what in ("audit", "load", "pool", "settings", "templates", "trend")),
+    *(step("GET", f"/dashboard/{what}", shape=True) for what in ("audit", "pool", "settings", "templates", "trend")),
+    step("GET", "/dashboard/load", until="sandboxes", shape=True),
 ]
 
 META = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}

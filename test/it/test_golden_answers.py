@@ -4,23 +4,20 @@ One daemon, one walk over golden/routes.txt. What the steps of a dialect are is 
 its reason. Then, of the same daemon: the metrics, and the rows of its store.
 """
 
-import contextlib
 import json
 import re
-import sqlite3
 from types import SimpleNamespace
 
 import pytest
 
 import paddock
 import test_aio_walk
-from golden_kit import Normal, answer_text, compare, recorded, shape
+from golden_kit import Normal, answer_text, compare, recorded, tables
 from golden_walk import DIALECTS, ELSEWHERE, JSON, WITHOUT
 
 LABEL = 150  # characters of what was asked
 LONG = 20_000  # bytes of a document that is checked elsewhere
 WOBBLY = {"GET /v1/bash/sessions"}  # after a kill: whether the command has ended yet
-MAPS = {"env", "metadata"}
 BODIES = ("POST", "PUT", "PATCH")
 
 
@@ -86,7 +83,9 @@ class Walk:
 
         def fits(until):
             answers.append(ask())
-            return answers[-1].status in until if isinstance(until, tuple) else until.items() <= answers[-1].json().items()
+            if isinstance(until, tuple):
+                return answers[-1].status in until
+            return answers[-1].json()[until] if isinstance(until, str) else until.items() <= answers[-1].json().items()
 
         answers = []
         if "until" in what:
@@ -133,39 +132,6 @@ def routes():
     return {heading: [line for line in text.splitlines() if line] for heading, text in recorded("routes").items()}
 
 
-# ---- of the same daemon ----
-
-
-def paths(document, at=""):
-    """(path, type) of everything in a document; the members of a list are [], the names of maps of the clients' own are <name>."""
-    if isinstance(document, dict) and document:
-        for name, value in document.items():
-            yield from paths(value, f"{at}.<name>" if at.rpartition(".")[2] in MAPS else f"{at}.{name}")
-    elif isinstance(document, list) and document:
-        for value in document:
-            yield from paths(value, at + "[]")
-    else:
-        yield at.lstrip(".") or ".", json.dumps(shape(document))
-
-
-def store_of(daemon):
-    """{table: its schema, and what is in the JSON of its rows}."""
-    found = {}
-    with contextlib.closing(sqlite3.connect(f"file:{next((daemon.data_dir / 'store').glob('*.db'))}?mode=ro", uri=True)) as db:
-        for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall():
-            lines = [re.sub(r"\s+", " ", sql)]
-            if sql.startswith("CREATE TABLE"):
-                cursor = db.execute(f"SELECT * FROM {name}")
-                documents = set()
-                for row in cursor.fetchall():
-                    for (column, *_), value in zip(cursor.description, row):
-                        if isinstance(value, str) and value[:1] in ("{", "["):
-                            documents |= {f"{column}: {path} {kind}" for path, kind in paths(json.loads(value))}
-                lines += sorted(documents)
-            found[name] = "\n".join(lines)
-    return found
-
-
 @pytest.fixture(scope="module")
 def walk(daemon_factory):
     daemon = daemon_factory("gold", environment={"PADDOCK_WEBHOOKS_REFUSE": "link-local", "PADDOCK_EGRESS_DETECT": "false"}).start()
@@ -176,7 +142,7 @@ def walk(daemon_factory):
         for one in steps:
             it.step(heading, prefix, *one)
     it.aio()
-    it.metrics, it.rows = it.client.get("/metrics").body.decode(), store_of(daemon)
+    it.metrics, it.rows = it.client.get("/metrics").body.decode(), tables(next((daemon.data_dir / "store").glob("*.db")))
     used, it.words["id"] = it.words["id"], it.words["other"]  # in which nothing runs
     for heading, (_, _, prefix) in DIALECTS.items():
         for route in routes()[heading]:
