@@ -145,7 +145,7 @@ REST = [
         ("GET", "", None, {"until": {"status": "stopped"}, "shape": True}), ("POST", "/start", None, {"shape": True}), ("POST", "/restart", None, SHAPED),
         ("POST", "/stop", None, {"shape": True}), ("POST", "/upgrade", {"manifest": {**AGENT, "version": "1.1.0"}, "consent": True}, {"shape": True}))),
     step("DELETE", "/v1/agents/{id}", at={"id": "golden-agent"}),
-    step("GET", "/v1/transactions"), step("GET", "/v1/wallets"), step("GET", "/v1/wallets/sessions"), step("GET", "/v1/signer"), step("GET", "/v1/signer/audit"),
+    step("GET", "/v1/transactions"), step("GET", "/v1/wallets"), step("GET", "/v1/wallets/sessions"), step("GET", "/v1/signer"), step("GET", "/v1/signer/audit"), step("GET", "/v1/audit", shape=True),
 ]
 REST_END = [step("DELETE", BOX, at={"id": "{other}"}), step("DELETE", BOX), step("GET", BOX, status=404), step("GET", "/metrics", opaque=True)]
 
@@ -235,7 +235,7 @@ DASHBOARD = [
     *(step(method, "/dashboard/templates/{id}" + rest, body, at={"id": "{page}"}, **more) for method, rest, body, more in (
         ("GET", "/log", None, {"until": {"status": "ready"}, "shape": True}),
         ("POST", "/sandboxes", None, {"shape": True, "learn": {"paged": "id"}}), ("DELETE", "", None, {}))),
-    *(step("GET", f"/dashboard/{what}", shape=True) for what in ("audit", "pool", "settings", "templates", "trend")),
+    *(step("GET", f"/dashboard/{what}", shape=True) for what in ("pool", "settings", "templates", "trend")),
     step("GET", "/dashboard/load", until="sandboxes", shape=True),
 ]
 
