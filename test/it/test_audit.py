@@ -227,7 +227,7 @@ def test_nothing_that_was_answered_is_lost(site):
 
     def work(number):
         client = site.client()
-        for i in range(1000):
+        for i in range(100):  # a tenant may have 1000
             name = f"killed-{number}-{i}"
             try:
                 answer = client.request("POST", "/v1/workspaces", json.dumps({"name": name}).encode(), {
