@@ -230,7 +230,7 @@ static void on_drained(void *arg)
 		return;
 	a->retiring = true;
 	loop_timer_start(a->loop, &a->drain, RETIRE_MS, on_retire_time);
-	core_retire(a->core, on_retired, a);
+	retire_boxes(a->core, on_retired, a);
 }
 
 static void on_drain_time(struct loop_timer *t)

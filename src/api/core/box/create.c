@@ -64,7 +64,7 @@ struct creation {
 	uint64_t began_ns;
 };
 
-const uint32_t core_create_bounds_us[12] = {
+const uint32_t create_bounds_us[12] = {
 	500, 1000, 2000, 3000, 4000, 6000, 8000, 15000, 30000, 100000, 1000000, 10000000,
 };
 
@@ -96,8 +96,8 @@ void create_count(struct core *c, uint64_t began_ns, bool failed)
 		return;
 	}
 	c->stats.create_us_sum += us;
-	for (size_t i = 0; i < ELEMS(core_create_bounds_us); i++)
-		if (us <= core_create_bounds_us[i])
+	for (size_t i = 0; i < ELEMS(create_bounds_us); i++)
+		if (us <= create_bounds_us[i])
 			c->stats.create_buckets[i]++;
 }
 
@@ -477,7 +477,7 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 	struct box_spec s;
 
 	if (how->actor && (auth_permit(how->actor, how->act, NULL, e) < 0 ||
-			   spec_mounts_permit(c->config, how->actor, &w->mounts, e) < 0))
+			   create_mounts_permit(c->config, how->actor, &w->mounts, e) < 0))
 		return NULL;
 	if (spec_make(w, c->config, &arena, &s, e) >= 0 &&
 	    (!how->claims || image_config_apply(c, &arena, &s, e) >= 0)) {

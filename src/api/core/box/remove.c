@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "boxes.h"
-#include "bridges.h"
 #include "core_base.h"
 #include "event.h"
 #include "events.h"

@@ -6,7 +6,7 @@
 #include "box.h"
 #include "boxes.h"
 
-/* core_retire: retire.c. */
+/* retire.c */
 struct retire {
 	unsigned waits;
 	void (*done)(void *arg);
@@ -24,5 +24,5 @@ void remove_go_on(struct box *b);
 
 /* tied.c. After a start: removes those whose connection was broken by it. */
 void tied_sweep(struct core *c);
-/* retire.c. One of the pool that was being made when core_retire was called; NULL: it could not be made. */
+/* retire.c. One of the pool that was being made when retire_boxes was called; NULL: it could not be made. */
 void retire_made(struct core *c, struct box *b);

@@ -574,6 +574,7 @@ void chains_cancel(struct chain_call *k)
 
 void chains_init(struct core *c)
 {
+	list_init(&c->chains->nodes);
 	list_init(&c->chains->idle);
 	list_init(&c->chains->waiting);
 	list_init(&c->chains->active);

@@ -47,6 +47,7 @@ struct chain_call {
 
 struct chains {
 	struct core *core;
+	struct list nodes; /* spend_node.c */
 	struct list idle;
 	unsigned n_idle;
 	struct list waiting, active; /* struct chain_call */

@@ -1,8 +1,8 @@
 /*
  * What the signer must know of the chain before it decides: one batch to a node, and a trace where the node
- * has no eth_simulateV1. See spends.h.
+ * has no eth_simulateV1. See spend_node.h.
  */
-#include "spends.h"
+#include "spend_node.h"
 
 #include <errno.h>
 

@@ -1,8 +1,8 @@
 /*
  * Asking the nodes of a chain: one batch, to one node after the other until one answers what it was asked and
- * serves the chain that it should. See spends.h.
+ * serves the chain that it should. See spend_node.h.
  */
-#include "spends.h"
+#include "spend_node.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -11,11 +11,9 @@
 #include <stdlib.h>
 
 #include "addr.h"
-#include "agents.h"
 #include "clock.h"
 #include "core_base.h"
 #include "num.h"
-#include "spec.h"
 #include "poison.h"
 
 #define ONE_MS    6000 /* for a node, while there is another one */
@@ -35,7 +33,7 @@ static const struct config_chain *configured(const struct core *c, const char *i
 
 static struct spend_node *find(struct core *c, uint64_t chain, struct view url)
 {
-	LIST_EACH (it, &c->spends->nodes) {
+	LIST_EACH (it, &c->chains->nodes) {
 		struct spend_node *n = CONTAINER(it, struct spend_node, link);
 		if (n->chain == chain && (url.n ? n->url && view_is(url, n->url) : !n->url))
 			return n;
@@ -77,29 +75,22 @@ static struct spend_node *make(struct core *c, const char *id, uint64_t chain, s
 		n->settings.n_rpc = 1;
 	}
 	list_init(&n->followed);
-	list_append(&c->spends->nodes, &n->link);
+	list_append(&c->chains->nodes, &n->link);
 	return n;
 }
 
-struct spend_node *spend_node_get(struct core *c, struct view agent, uint64_t chain, struct err *e)
+struct spend_node *spend_node_at(struct core *c, uint64_t chain, struct view url, struct err *e)
 {
-	const struct agent *a = spend_agent(c, agent);
-	struct view own = VIEW_NONE;
-	struct agent_view v;
-	char id[MANIFEST_CHAIN_MAX + 1];
+	struct spend_node *n = find(c, chain, url);
+	char id[CHAIN_ID_MAX + 1];
 
 	snprintf(id, sizeof(id), "eip155:%" PRIu64, chain);
-	if (a) {
-		agents_show(a, &v);
-		own = spec_map_get(&v.manifest->permissions.rpcs, view_of(id));
-	}
-	struct spend_node *n = find(c, chain, own);
-	return n ? n : make(c, id, chain, own, e);
+	return n ? n : make(c, id, chain, url, e);
 }
 
 void spend_node_free_all(struct core *c)
 {
-	LIST_EACH (it, &c->spends->nodes) {
+	LIST_EACH (it, &c->chains->nodes) {
 		struct spend_node *n = CONTAINER(it, struct spend_node, link);
 		list_del(&n->link);
 		free(n->url);

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "chain.h"
 #include "job.h"
 #include "json.h"
 #include "list.h"
@@ -26,7 +27,6 @@ struct tenant;
 #define MANIFEST_NAME_MAX  64
 #define MANIFEST_LIST_MAX  32 /* chains, hosts */
 #define MANIFEST_CONTRACTS 256
-#define MANIFEST_CHAIN_MAX 41 /* "eip155:" and 32 digits, with room */
 #define MANIFEST_URL_MAX   512
 
 enum manifest_runtime { MANIFEST_NO_RUNTIME, MANIFEST_NODE, MANIFEST_PYTHON };
@@ -251,20 +251,3 @@ int agents_check_transaction(const struct agent *a, const struct agent_ask *ask,
 int agents_check_contract(const struct agent *a, const uint8_t address[20], struct err *e) _must_check_;
 /* The contract that typed data is for, if it names one. */
 int agents_check_typed(const struct agent *a, struct view text, struct err *e) _must_check_;
-
-/* ---- agents_rpc.c ---- */
-
-#define AGENT_RPC_BODY (1024u * 1024)
-
-/* One HTTP request with JSON-RPC; embedded, zeroed, with its callback, and kept until `done` or
- * agents_rpc_cancel. `done` may come before the call returns. */
-struct agent_rpc {
-	struct agent_rpc_state *state;
-	/* status 200: body is JSON-RPC. Other: message is the text of an error. wait: seconds. */
-	void (*done)(struct agent_rpc *r, int status, struct view body, const char *message, unsigned wait);
-};
-void agents_rpc(struct agent *a, struct view chain, struct view body, struct agent_rpc *r);
-/* One method; the body of the answer is {"result": …}. */
-void agents_rpc_one(struct agent *a, struct view chain, struct view method, const struct json *params,
-		    struct agent_rpc *r);
-void agents_rpc_cancel(struct agent_rpc *r); /* accepts one that is over or was never started */

@@ -15,9 +15,6 @@ struct core_posture;
 struct tenant;
 struct workspace;
 
-/* A change between running, paused and stopped that is under way: life.c. */
-enum life_step { LIFE_NONE, LIFE_PAUSE, LIFE_RESUME, LIFE_STOP, LIFE_START };
-
 /* Learns what the box has on disk (state.disk_used). The result is a const struct box *. */
 struct job *boxes_measure(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
 			  void *arg, struct err *e) _must_check_;
@@ -25,6 +22,8 @@ struct job *boxes_measure(struct core *c, const struct actor *a, struct view id_
 /* create.c. The result is a const struct box *. When the job is abandoned the box is removed again. */
 struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
 		       void *arg, struct err *e) _must_check_;
+
+extern const uint32_t create_bounds_us[12]; /* of core_stats.create_buckets */
 
 /* remove.c */
 struct job *remove_box(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
@@ -43,6 +42,8 @@ struct pool_sum {
 	unsigned ready;
 	uint64_t claims; /* since the start */
 };
+/* Calls it for each box that waits, one after another, and for each that is made from now on. */
+void pool_ready(struct core *c, void (*on_warm)(struct core *c, const struct box *b));
 /* For admins. */
 int pool_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct pool_state *s),
 	      void *arg, struct pool_sum *ret, struct err *e) _must_check_;
@@ -152,3 +153,43 @@ struct history_load {
 	uint64_t memory_bytes;
 };
 bool history_load(const struct box *b, struct history_load *ret);
+
+/*
+ * ---- fork.c ----
+ * Several boxes of one, by a snapshot that nobody sees.
+ */
+
+struct fork_wish {
+	uint64_t count; /* 1 … SNAPSHOTS_FORKS_MAX */
+	struct json_strmap metadata;
+	bool has_metadata;       /* else those of the original */
+	struct view name_prefix; /* the names are PREFIX-1, …; empty: none */
+	bool has_ttl;            /* else as the original had at first */
+	uint64_t ttl_seconds;
+};
+
+struct fork_result {
+	const struct box *const *boxes;
+	size_t n;
+	uint64_t stopped_us; /* how long the original stood still */
+};
+
+/* The result is a const struct fork_result *. All or none. When the job is abandoned they are removed. */
+struct job *fork_box(struct core *c, const struct actor *a, struct view box, const struct fork_wish *w,
+		     job_done *done, void *arg, struct err *e) _must_check_;
+
+/*
+ * ---- workspace_helper.c ----
+ * The files of a workspace without a box: a hidden box mounts it and is kept for a while.
+ */
+
+/* The files of a workspace are below /workspace of the box that this gives: a const struct box *,
+ * hidden, known to boxes_find by its id. `act` is ACT_WORKSPACE_READ or ACT_WORKSPACE_WRITE. */
+struct job *workspace_helper(struct core *c, const struct actor *a, int act, struct view name, job_done *done,
+			     void *arg, struct err *e) _must_check_;
+
+/* ---- retire.c ---- */
+
+/* Before an orderly end: removes the boxes that no client has, of the pool and of helpers, so that nothing of
+ * ours holds the disk. `done` is called once, when they are gone. */
+void retire_boxes(struct core *c, void (*done)(void *arg), void *arg);

@@ -22,7 +22,7 @@ struct core_stats {
 		ai_nano;                        /* usage.c; ai_nano: billionths of a dollar */
 	uint64_t egress_allowed, egress_denied; /* verdicts of the gate */
 	uint64_t create_us_sum;
-	uint64_t create_buckets[12]; /* cumulative counts, see core_create_bounds_us */
+	uint64_t create_buckets[12]; /* cumulative counts, see create_bounds_us */
 };
 
 /* What the keeper said about this machine's walls when it was last asked. */

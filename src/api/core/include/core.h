@@ -27,16 +27,12 @@ struct core_setup {
 };
 
 struct core *core_new(const struct core_setup *s, struct err *e) _must_check_;
-/* Before an orderly end: removes the boxes that no client has, of the pool and of helpers, so that nothing of
- * ours holds the disk. `done` is called once, when they are gone. */
-void core_retire(struct core *c, void (*done)(void *arg), void *arg);
 /* The end, in three steps: core_stop fails what is under way and writes no more;
  * then store_close, whose last callbacks still come here; then core_free. The
  * memory of boxes goes with the loop's next batch. */
 void core_stop(struct core *c);
 void core_free(struct core *c);
 
-extern const uint32_t core_create_bounds_us[12];
 void core_stats(const struct core *c, struct core_stats *ret);
 
 /* Tells the keeper that requests are accepted. */

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "box.h"
+#include "index.h"
 #include "list.h"
 #include "map.h"
 
@@ -14,8 +14,7 @@ struct tenant;
 /*
  * ---- snapshots.c ----
  * Snapshots: the files of a box at one moment, named and immutable; boxes start from
- * them. The keeper has the files, the store the names, memory both. fork.c makes
- * several boxes of one, by a snapshot that nobody sees.
+ * them. The keeper has the files, the store the names, memory both.
  */
 
 #define SNAPSHOTS_FORKS_MAX 64
@@ -47,35 +46,11 @@ struct job *snapshots_create(struct core *c, const struct actor *a, struct view 
 struct job *snapshots_remove(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
 			     void *arg, struct err *e) _must_check_;
 
-/* ---- fork.c ---- */
-
-struct fork_wish {
-	uint64_t count; /* 1 … SNAPSHOTS_FORKS_MAX */
-	struct json_strmap metadata;
-	bool has_metadata;       /* else those of the original */
-	struct view name_prefix; /* the names are PREFIX-1, …; empty: none */
-	bool has_ttl;            /* else as the original had at first */
-	uint64_t ttl_seconds;
-};
-
-struct fork_result {
-	const struct box *const *boxes;
-	size_t n;
-	uint64_t stopped_us; /* how long the original stood still */
-};
-
-/* The result is a const struct fork_result *. All or none. When the job is abandoned they are removed. */
-struct job *fork_box(struct core *c, const struct actor *a, struct view box, const struct fork_wish *w,
-		     job_done *done, void *arg, struct err *e) _must_check_;
-
 /*
  * ---- workspaces.c ----
  * Workspaces: directories with a name of their own, which outlive boxes and are
  * mounted in those that ask for them, at /workspace or elsewhere. The keeper has the files, the
  * store the names. One box at a time may write; any number may read.
- *
- * workspace_helper.c: the files without a box. A hidden box mounts the workspace and
- * is kept for a while.
  */
 
 struct workspace {
@@ -126,11 +101,6 @@ struct job *workspaces_list(struct core *c, const struct actor *a, job_done *don
 void workspaces_each_user(struct core *c, const struct workspace *w,
 			  void (*each)(void *arg, const struct box *b, const struct spec_workspace *at),
 			  void *arg);
-
-/* The files of a workspace are below /workspace of the box that this gives: a const struct box *,
- * hidden, known to boxes_find by its id. `act` is ACT_WORKSPACE_READ or ACT_WORKSPACE_WRITE. */
-struct job *workspace_helper(struct core *c, const struct actor *a, int act, struct view name, job_done *done,
-			     void *arg, struct err *e) _must_check_;
 
 /*
  * ---- workspace_token.c ----

@@ -5,19 +5,15 @@
 
 #include "config_sets.h"
 #include "job.h"
-#include "run.h"
-#include "sha256.h"
+#include "json.h"
 
 struct actor;
-struct box;
 struct core;
-struct import;
 
 /*
  * ---- images.c ----
  * Images: the keeper keeps them, the core keeps the list of them and gives names
- * a meaning. import.c makes one from an archive, inside a box: what unpacks a
- * stranger's archive is as boxed as what runs a stranger's code.
+ * a meaning.
  */
 
 struct image {
@@ -50,44 +46,3 @@ struct job *images_of_snapshot(struct core *c, const struct actor *a, struct vie
 			       job_done *done, void *arg, struct err *e) _must_check_;
 /* Whether an image may get this name. */
 int images_check_name(struct core *c, struct view name, struct err *e) _must_check_;
-
-/* ---- import.c ---- */
-
-struct import_ops {
-	void (*on_room)(struct import *im);
-	void (*done)(struct import *im, const struct image *image, const struct err *e);
-};
-
-enum import_phase {
-	IMPORT_IDLE,
-	IMPORT_MAKING,
-	IMPORT_UNPACKING,
-	IMPORT_UNPACKED,
-	IMPORT_COMMITTING,
-	IMPORT_LISTING,
-	IMPORT_FAILING,
-};
-
-/* Embedded by the caller, zeroed; kept until `done` or import_cancel. */
-struct import {
-	const struct import_ops *ops;
-	struct core *core;
-	enum import_phase phase;
-	char name[64];
-	struct job *job; /* of MAKING, LISTING and FAILING */
-	struct err failed;
-	struct box *box;
-	struct exec exec;
-	struct call commit;
-	struct sha256 hash;
-	bool ended;        /* the archive's last byte has come */
-	uint64_t skipped;  /* entries that were left out */
-	struct buf config; /* image_config.h; empty: none */
-};
-
-int import_start(struct core *c, const struct actor *a, struct view name, struct import *im,
-		 struct err *e) _must_check_;
-/* How much was taken; on_room follows when that was not all. */
-size_t import_send(struct import *im, struct view data);
-void import_end(struct import *im);
-void import_cancel(struct import *im);

@@ -21,6 +21,9 @@ struct tenant;
 
 enum box_status { BOX_NONE, BOX_CREATING, BOX_RUNNING, BOX_PAUSED, BOX_STOPPED, BOX_DELETING, BOX_STATUSES };
 
+/* A change between running, paused and stopped that is under way: life.c. */
+enum life_step { LIFE_NONE, LIFE_PAUSE, LIFE_RESUME, LIFE_STOP, LIFE_START };
+
 /* What is; the wish is in spec. */
 struct box_state {
 	enum box_status status;

@@ -11,6 +11,7 @@ struct box;
 struct core;
 struct outputs_row;
 struct proc_info;
+struct exec_way;
 struct shell_command;
 struct tenant;
 
@@ -90,6 +91,7 @@ struct exec_begun {
 struct exec {
 	struct call call;
 	struct core *core;
+	const struct exec_way *way;    /* by a process of its own, or by a shell */
 	struct shell_command *command; /* while it is in a shell */
 	char box[24];                  /* its id */
 	struct output kept;
@@ -113,8 +115,6 @@ int exec_start(struct core *c, const struct actor *a, struct view id_or_name, co
 /* A login shell that waits in the box, for so long, for the next bash -l -c that is wished like this (but for
  * the command). Nothing fails: without it that one starts its own. */
 void exec_ahead(struct core *c, const struct box *b, const struct exec_wish *w, uint32_t seconds);
-/* Such a shell for each box of the pool, and for each that is made for it from now on. */
-void exec_ahead_in_pool(struct core *c, void (*ahead)(struct core *c, const struct box *b));
 
 /* The output of a kept process from these offsets on, and its end. */
 struct exec_place {

@@ -8,8 +8,10 @@
  */
 #pragma once
 
+#include "chain.h"
 #include "config.h"
 #include "job.h"
+#include "json.h"
 #include "list.h"
 #include "signer_gen.h"
 
@@ -133,7 +135,6 @@ struct job *spend_audit(struct core *c, const struct actor *a, uint64_t after, u
 struct job *spend_audit_verify(struct core *c, const struct actor *a, job_done *done, void *arg,
 			       struct err *e) _must_check_; /* sgn_audit_verified; administrators */
 
-enum spend_health { SPEND_UNKNOWN, SPEND_OK, SPEND_DOWN, SPEND_WRONG_ID };
 struct spend_chain {
 	struct view id, name, symbol, explorer;
 	size_t nodes;
@@ -219,3 +220,20 @@ struct job *spend_ask_cancel(struct agent *a, struct view id, job_done *done, vo
 /* Its account on the chain: const char *, with EIP-55's case; ERR_UNSUPPORTED where it has none. */
 struct job *spend_account(struct agent *a, struct view chain, job_done *done, void *arg,
 			  struct err *e) _must_check_;
+
+/* ---- agents_rpc.c ---- */
+
+#define AGENT_RPC_BODY (1024u * 1024)
+
+/* One HTTP request with JSON-RPC; embedded, zeroed, with its callback, and kept until `done` or
+ * agents_rpc_cancel. `done` may come before the call returns. */
+struct agent_rpc {
+	struct agent_rpc_state *state;
+	/* status 200: body is JSON-RPC. Other: message is the text of an error. wait: seconds. */
+	void (*done)(struct agent_rpc *r, int status, struct view body, const char *message, unsigned wait);
+};
+void agents_rpc(struct agent *a, struct view chain, struct view body, struct agent_rpc *r);
+/* One method; the body of the answer is {"result": …}. */
+void agents_rpc_one(struct agent *a, struct view chain, struct view method, const struct json *params,
+		    struct agent_rpc *r);
+void agents_rpc_cancel(struct agent_rpc *r); /* accepts one that is over or was never started */

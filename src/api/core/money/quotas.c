@@ -7,13 +7,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "box.h"
+#include "index.h"
 #include "boxes.h"
 #include "core_base.h"
 #include "keys.h"
 #include "ledger.h"
 #include "log.h"
-#include "pool.h"
 #include "who.h"
 #include "poison.h"
 
@@ -148,7 +147,7 @@ static void refill(struct core *c, struct account *a)
 
 unsigned quotas_boxes(const struct core *c)
 {
-	return c->boxes->n - c->pool->total + c->boxes->n_hidden - (c->pool->making != NULL);
+	return c->boxes->n + c->boxes->n_hidden - c->boxes->n_pool;
 }
 
 static int admit_place(const struct core *c, struct err *e)

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "job.h"
+#include "ledger.h"
 #include "map.h"
 #include "money.h"
 #include "spec.h"
@@ -34,6 +35,9 @@ struct quota_mark {
 };
 
 struct quotas {
+	ledger_list *const *lists; /* to the first that is NULL */
+	/* What is kept to save time gives way to what is asked for: so much of it. */
+	void (*shrink)(struct core *c, const struct tenant *t, uint64_t mb);
 	struct map by_tenant;
 	struct quota_use host; /* of the boxes that run */
 	uint64_t host_kb;      /* by measurement */

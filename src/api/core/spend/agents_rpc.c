@@ -14,6 +14,7 @@
 #include "ethrpc.h"
 #include "num.h"
 #include "spend.h"
+#include "spends.h"
 #include "poison.h"
 
 #define ARENA_MOST  (8u * 1024 * 1024)
@@ -39,7 +40,7 @@ struct agent_rpc_state {
 	struct agent_rpc *of; /* NULL: nobody waits */
 	struct list link;
 	struct arena arena, answers;
-	char chain[MANIFEST_CHAIN_MAX + 1];
+	char chain[CHAIN_ID_MAX + 1];
 	struct config_url one; /* where the manifest names a node */
 	struct slot *slots;
 	size_t n, n_asked, pending;
@@ -569,7 +570,7 @@ static struct agent_rpc_state *state_new(struct agent *a, struct view chain, str
 	if (!manifest_has_chain(&a->manifest, chain)) {
 		struct err e = { 0 };
 		err_set(&e, ERR_FORBIDDEN, "Chain %.*s is not whitelisted for this agent",
-			(int)MIN(chain.n, (size_t)MANIFEST_CHAIN_MAX), chain.p);
+			(int)MIN(chain.n, (size_t)CHAIN_ID_MAX), chain.p);
 		refuse(r, 403, e.msg, 0);
 		return NULL;
 	}

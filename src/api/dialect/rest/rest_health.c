@@ -113,9 +113,9 @@ static void put_boxes(struct buf *b, const struct core_stats *s)
 	       s->create_failures);
 	buf_puts(b, "# HELP paddock_sandbox_create_seconds Time from request to running.\n"
 		    "# TYPE paddock_sandbox_create_seconds histogram\n");
-	for (size_t i = 0; i < ELEMS(core_create_bounds_us); i++)
+	for (size_t i = 0; i < ELEMS(create_bounds_us); i++)
 		buf_printf(b, "paddock_sandbox_create_seconds_bucket{le=\"%g\"} %llu\n",
-			   core_create_bounds_us[i] / 1e6, (unsigned long long)s->create_buckets[i]);
+			   create_bounds_us[i] / 1e6, (unsigned long long)s->create_buckets[i]);
 	uint64_t n = s->creates - s->create_failures;
 	buf_printf(b, "paddock_sandbox_create_seconds_bucket{le=\"+Inf\"} %llu\n", (unsigned long long)n);
 	buf_printf(b, "paddock_sandbox_create_seconds_sum %g\n", (double)s->create_us_sum / 1e6);

@@ -6,6 +6,7 @@
 #include "agents.h"
 #include "core_base.h"
 #include "events.h"
+#include "spends.h"
 #include "poison.h"
 
 static void on_change(struct spend_watch *w, enum spend_change what, const struct spend_view *v)
@@ -13,7 +14,7 @@ static void on_change(struct spend_watch *w, enum spend_change what, const struc
 	static const enum event_type types[] = { [SPEND_ASKED] = EVENT_TX_PENDING,
 						 [SPEND_DECIDED] = EVENT_TX_DECIDED,
 						 [SPEND_CHANGED] = EVENT_TX_CHANGED };
-	struct core *c = CONTAINER(w, struct events, spending)->core;
+	struct core *c = CONTAINER(w, struct spends, events)->core;
 	struct map_node *n = map_get(&c->agents->by_id, v->item->agent);
 	const struct agent *a = n ? CONTAINER(n, struct agent, by_id) : NULL;
 	_cleanup_(buf_done) struct buf summary = BUF_INIT(16u * 1024);
@@ -35,8 +36,8 @@ static void on_change(struct spend_watch *w, enum spend_change what, const struc
 			.summary = spend_name_native(&summary, c, v->item->chain, v->item->summary) });
 }
 
-void events_spend_start(struct core *c)
+void spend_events_start(struct core *c)
 {
-	c->events->spending.on_change = on_change;
-	spend_watch(c, &c->events->spending);
+	c->spends->events.on_change = on_change;
+	spend_watch(c, &c->spends->events);
 }
