@@ -107,7 +107,7 @@ int shells_run_output(struct shell *s, unsigned channel, struct view data); /* w
 void shells_run_push(struct shell *s);
 void shells_run_consumed(struct exec *x, size_t n);
 void shells_run_abandon(struct exec *x);
-	/* nobody waits for this command any more */ /* what is left of the running command's text */
+/* nobody waits for this command any more */ /* what is left of the running command's text */
 void shells_run_finish(struct shell *s, const struct shell_ending *how); /* the running command */
 void shells_run_fail_all(struct shell *s, const struct err *e);
 
