@@ -47,12 +47,12 @@ run: build
 	@exec build/bin/paddock serve --data-dir ./var/lib --run-dir ./var/run
 
 test:
-	@scripts/deps build test format
+	@scripts/deps build test format arm64
 	@exec scripts/test
 
-# Format, layers, names in documents, duplicates: seconds. `make test` runs it, too.
+# Format, layers, names in documents, duplicates, what is exported for nothing: seconds. `make test` runs it, too.
 check: build
-	@scripts/deps format
+	@scripts/deps format arm64
 	@exec scripts/check
 
 # Tests of every dialect, and of what paddockd does, with sanitizers (ASan, UBSan) in all programs of the host: a quarter of an hour.

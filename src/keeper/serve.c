@@ -89,6 +89,15 @@ static bool take_lock(int fd)
 	return false;
 }
 
+/* A directory of the data that belongs to one of our programs. */
+static int make_owned(struct keeper *k, const char *name, uint64_t uid, struct err *e)
+{
+	_cleanup_(closep) int fd = make_in(k->data, name, 0700);
+	const int r = fd < 0 ? fd : fchown(fd, (uid_t)uid, (uid_t)uid) < 0 ? -errno : 0;
+
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot make %s/%s", k->data_path, name) : 0;
+}
+
 static int open_dirs(struct keeper *k, struct err *e)
 {
 	if (view_to_str(k->config->data_dir, k->data_path, sizeof(k->data_path)) < 0 ||
@@ -106,17 +115,11 @@ static int open_dirs(struct keeper *k, struct err *e)
 	if (!take_lock(k->lock))
 		return err_set(e, ERR_STATE, "another paddockd runs with the run directory %s", k->run_path);
 	k->run_boxes = make_in(k->run, "boxes", 0700);
-	int store = make_in(k->data, "store", 0700);
-	int vault = make_in(k->data, "vault", 0700);
-	uid_t api = (uid_t)k->config->uids.api, keys = (uid_t)k->config->uids.vault;
-	if (k->run_boxes < 0 || store < 0 || fchown(store, api, api) < 0 || vault < 0 ||
-	    fchown(vault, keys, keys) < 0) {
-		fd_close(store);
-		fd_close(vault);
-		return err_sys(e, ERR_INTERNAL, errno, "cannot make the directories below %s", k->data_path);
-	}
-	fd_close(store);
-	fd_close(vault);
+	if (k->run_boxes < 0)
+		return err_sys(e, ERR_INTERNAL, k->run_boxes, "cannot make %s/boxes", k->run_path);
+	if (make_owned(k, "store", k->config->uids.api, e) < 0 ||
+	    make_owned(k, "vault", k->config->uids.vault, e) < 0)
+		return -1;
 	return 0;
 }
 
@@ -307,11 +310,8 @@ static int open_walls(struct keeper *k, struct err *e)
 	getrlimit(RLIMIT_NOFILE, &rl);
 	rl.rlim_cur = rl.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &rl);
-	const struct config_limits *max = &k->config->max.limits;
-	k->ceiling = (struct spec_limits){ .cpu_milli = (uint32_t)(max->cpu * 1000 + 0.5),
-					   .memory_bytes = max->memory_mb << 20,
-					   .pids = (uint32_t)max->pids,
-					   .nofile = (uint32_t)MIN(max->nofile, (uint64_t)rl.rlim_max) };
+	box_limits_of(&k->config->max.limits, &k->ceiling);
+	k->ceiling.nofile = MIN(k->ceiling.nofile, (uint64_t)rl.rlim_max);
 	return 0;
 }
 

@@ -97,7 +97,7 @@ int items_audit(struct signer *s, const struct sgn_item *i, const char *actor, c
 
 	json_out_init(&o, &detail);
 	json_out_object(&o);
-	json_out_kz(&o, "state", states_name(i->state));
+	json_out_kz(&o, "state", sgn_state_name(i->state));
 	json_out_kstr(&o, "agent", i->agent);
 	json_out_kstr(&o, "wallet", i->wallet);
 	json_out_ku64(&o, "chain", i->chain);
@@ -127,13 +127,13 @@ int items_move(struct signer_call *c, struct sgn_item *i, int32_t to, const char
 	const bool release = states_releases(to) || (from == SGN_STATE_APPROVED && to == SGN_STATE_FAILED);
 
 	if (!states_may(from, to))
-		return err_set(e, ERR_STATE, "the request is %s", states_name(from));
+		return err_set(e, ERR_STATE, "the request is %s", sgn_state_name(from));
 	i->state = to;
 	if (states_unsigned(to))
 		i->data = view_head(i->data, ITEMS_DATA_KEPT);
 	if (db_begin(&s->db, e) < 0 || (release && holds_release_rows(s, i->id, e) < 0) ||
 	    (states_revives(from, to) && holds_again_rows(s, i->id, e) < 0) || items_update(s, i, e) < 0 ||
-	    items_audit(s, i, actor, states_name(to), note, e) < 0 || db_commit(&s->db, e) < 0) {
+	    items_audit(s, i, actor, sgn_state_name(to), note, e) < 0 || db_commit(&s->db, e) < 0) {
 		db_rollback(&s->db);
 		i->state = from;
 		return -1;

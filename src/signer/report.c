@@ -65,14 +65,14 @@ static int move_and_count(struct signer_call *c, struct sgn_item *i, const struc
 	const bool given = m->state == SGN_STATE_AWAITING_WALLET;
 
 	if (!states_may(i->state, m->state))
-		return err_set(e, ERR_STATE, "the request is %s", states_name(i->state));
+		return err_set(e, ERR_STATE, "the request is %s", sgn_state_name(i->state));
 	for (size_t k = 0; k < n && !given; k++)
 		holds_cap(s, i, &spends[k]);
 	i->state = m->state;
 	if (db_begin(&s->db, e) < 0 || (given && holds_release_rows(s, i->id, e) < 0) ||
 	    holds_write(s, i, spends, n, HOLDS_COMMITTED, now, e) < 0 || items_update(s, i, e) < 0 ||
-	    items_audit(s, i, calls_actor(c), states_name(i->state), i->deviation.n ? i->deviation : m->note,
-			e) < 0 ||
+	    items_audit(s, i, calls_actor(c), sgn_state_name(i->state),
+			i->deviation.n ? i->deviation : m->note, e) < 0 ||
 	    db_commit(&s->db, e) < 0) {
 		db_rollback(&s->db);
 		return -1;
@@ -130,7 +130,7 @@ static int make_sure(struct signer_call *c, struct sgn_item *i, const struct sgn
 	struct signer *s = c->s;
 
 	if (!states_ended_in_block(m->state) || i->state != m->state)
-		return err_set(e, ERR_STATE, "the request is %s", states_name(i->state));
+		return err_set(e, ERR_STATE, "the request is %s", sgn_state_name(i->state));
 	i->sure = true;
 	if (db_begin(&s->db, e) < 0 || items_update(s, i, e) < 0 ||
 	    items_audit(s, i, calls_actor(c), "sure", m->note, e) < 0 || db_commit(&s->db, e) < 0) {
@@ -206,7 +206,7 @@ int report_call_settle(struct signer_call *c, const void *msg, struct err *e)
 			break;
 		_fallthrough_;
 	default:
-		return err_set(e, ERR_STATE, "the request is %s", states_name(item.i.state));
+		return err_set(e, ERR_STATE, "the request is %s", sgn_state_name(item.i.state));
 	}
 	if (db_begin(&s->db, e) < 0 || holds_settle_rows(s, item.i.id, e) < 0 ||
 	    items_audit(s, &item.i, calls_actor(c), "settle", m->note, e) < 0 || db_commit(&s->db, e) < 0) {

@@ -265,7 +265,7 @@ int requests_call_approve(struct signer_call *c, const void *msg, struct err *e)
 	if (!view_eq(m->digest, i->digest))
 		return err_set(e, ERR_CONFLICT, "this is not the request that was shown");
 	if (i->state != SGN_STATE_PENDING)
-		return err_set(e, ERR_STATE, "the request is %s", states_name(i->state));
+		return err_set(e, ERR_STATE, "the request is %s", sgn_state_name(i->state));
 	struct judged *j = judge_request(c, &item, m->facts, JUDGE_AGAIN, e);
 	if (!j)
 		return -1;

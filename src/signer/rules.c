@@ -236,18 +236,42 @@ static void put_addresses(struct json_out *o, const struct sgn_rules *r)
 		json_out_ku64(o, "chain", a->chain);
 		hexjson_put(o, "address", a->address);
 		json_out_kz(o, "action", a->deny ? "deny" : a->call ? "call" : "allow");
+		json_out_kstr(o, "note", a->note);
 		json_out_end(o, '}');
 	}
 	json_out_end(o, ']');
+}
+
+static void put_more_lists(struct json_out *o, const struct sgn_rules *r)
+{
 	json_out_key(o, "typed");
 	json_out_array(o);
-	for (size_t i = 0; i < r->typed.n; i++)
-		json_out_str(o, r->typed.items[i].primary_type);
+	for (size_t i = 0; i < r->typed.n; i++) {
+		json_out_object(o);
+		json_out_ku64(o, "chain", r->typed.items[i].chain);
+		hexjson_put(o, "contract", r->typed.items[i].contract);
+		json_out_kstr(o, "primary_type", r->typed.items[i].primary_type);
+		json_out_end(o, '}');
+	}
 	json_out_end(o, ']');
 	json_out_key(o, "wallets");
 	json_out_array(o);
-	for (size_t i = 0; i < r->wallets.n; i++)
-		json_out_str(o, r->wallets.items[i].wallet);
+	for (size_t i = 0; i < r->wallets.n; i++) {
+		json_out_object(o);
+		json_out_ku64(o, "chain", r->wallets.items[i].chain);
+		json_out_kstr(o, "wallet", r->wallets.items[i].wallet);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, ']');
+	json_out_key(o, "windows");
+	json_out_array(o);
+	for (size_t i = 0; i < r->windows.n; i++) {
+		json_out_object(o);
+		json_out_ku64(o, "days", r->windows.items[i].days);
+		json_out_ku64(o, "from_minute", r->windows.items[i].from_minute);
+		json_out_ku64(o, "to_minute", r->windows.items[i].to_minute);
+		json_out_end(o, '}');
+	}
 	json_out_end(o, ']');
 }
 
@@ -257,6 +281,7 @@ static void put_rules(struct json_out *o, const char *key, const struct sgn_rule
 	json_out_object(o);
 	put_limits(o, r);
 	put_addresses(o, r);
+	put_more_lists(o, r);
 	put_amount(o, "fee_per_tx", r->fee_per_tx);
 	put_amount(o, "fee_day", r->fee_day);
 	put_amount(o, "auto_below", r->auto_below);
@@ -271,7 +296,6 @@ static void put_rules(struct json_out *o, const char *key, const struct sgn_rule
 	json_out_ku64(o, "expiry_s", r->expiry_s);
 	json_out_ku64(o, "cool_down_s", r->cool_down_s);
 	json_out_ku64(o, "suspend_after", r->suspend_after);
-	json_out_ku64(o, "windows", r->windows.n);
 	json_out_end(o, '}');
 }
 
@@ -345,11 +369,12 @@ static bool names_kept(const struct sgn_rules *now, const struct sgn_rules *befo
 static int check_right(struct signer_call *c, const struct sgn_rules *now, const struct policy_rules *rules,
 		       const struct sgn_rules *before, const struct policy_rules *old, struct err *e)
 {
+	const enum policy_scope scope = view_starts(now->scope, "wallet:") ? POLICY_WALLET : POLICY_AGENT;
 	const char *why = "wallets";
 
 	if (c->role == SGN_SIGNER_ROLE_OWNER)
 		return 0;
-	if (wallets_stricter(now, before) && policy_stricter(rules, old, &why)) {
+	if (wallets_stricter(now, before) && policy_stricter(rules, old, scope, &why)) {
 		if (names_kept(now, before))
 			return 0;
 		why = "names";

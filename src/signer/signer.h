@@ -8,7 +8,7 @@
 #include "link.h"
 #include "loop.h"
 #include "policy.h"
-#include "signer_gen.h"
+#include "sgn_state.h"
 #include "xseal.h"
 
 #define SIGNER_ID 24 /* of requests and wallets, with the NUL */
@@ -155,9 +155,7 @@ int report_call_spent(struct signer_call *c, const void *msg, struct err *e);
 
 /* states.c */
 bool states_may(int32_t from, int32_t to);
-bool states_open(int32_t s);                   /* its amounts are reserved */
 bool states_unsigned(int32_t s);               /* it ended before a signature */
 bool states_releases(int32_t s);               /* entering it ends the reservation */
 bool states_revives(int32_t from, int32_t to); /* what was settled is spent after all */
 bool states_ended_in_block(int32_t s);         /* until that block is final, it may come back */
-const char *states_name(int32_t s);

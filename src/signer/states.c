@@ -28,39 +28,12 @@ static const uint32_t next[] = {
 	[S(MISMATCH)] = 0,
 };
 
-static const char *const names[] = {
-	[S(NONE)] = "none",
-	[S(DENIED)] = "denied",
-	[S(PENDING)] = "pending",
-	[S(REJECTED)] = "rejected",
-	[S(EXPIRED)] = "expired",
-	[S(CANCELLED)] = "cancelled",
-	[S(APPROVED)] = "approved",
-	[S(SIGNED)] = "signed",
-	[S(BROADCAST)] = "broadcast",
-	[S(INCLUDED)] = "included",
-	[S(CONFIRMED)] = "confirmed",
-	[S(FINAL)] = "final",
-	[S(REVERTED)] = "reverted",
-	[S(REPLACED)] = "replaced",
-	[S(DROPPED)] = "dropped",
-	[S(FAILED)] = "failed",
-	[S(AWAITING_WALLET)] = "awaiting_wallet",
-	[S(WALLET_REJECTED)] = "wallet_rejected",
-	[S(WALLET_TIMEOUT)] = "wallet_timeout",
-	[S(MISMATCH)] = "mismatch",
-};
-static_assert(ELEMS(names) == S(MISMATCH) + 1 && ELEMS(next) == ELEMS(names), "every state has a line");
+static_assert(ELEMS(next) == S(MISMATCH) + 1, "every state has a line");
 
 bool states_may(int32_t from, int32_t to)
 {
-	return from >= 0 && (size_t)from < ELEMS(next) && to >= 0 && (size_t)to < ELEMS(names) &&
+	return from >= 0 && (size_t)from < ELEMS(next) && to >= 0 && (size_t)to < ELEMS(next) &&
 	       (next[from] & 1u << to);
-}
-
-bool states_open(int32_t s)
-{
-	return s == S(PENDING) || s == S(APPROVED);
 }
 
 bool states_unsigned(int32_t s)
@@ -84,9 +57,4 @@ bool states_revives(int32_t from, int32_t to)
 bool states_ended_in_block(int32_t s)
 {
 	return s == S(REVERTED) || s == S(REPLACED) || s == S(FAILED);
-}
-
-const char *states_name(int32_t s)
-{
-	return s >= 0 && (size_t)s < ELEMS(names) ? names[s] : "unknown";
 }

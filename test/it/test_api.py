@@ -8,6 +8,7 @@ import time
 from datetime import datetime
 
 import pytest
+import yaml
 
 import paddock
 
@@ -34,6 +35,20 @@ def test_create_defaults(make_box):
     assert made["metadata"] == {}
     assert set(made["limits"]) >= {"cpu", "memory_mb", "pids", "nofile"}
     assert all(value > 0 for value in made["limits"].values())
+
+
+def test_the_smallest_limits_work(make_box, api):
+    """What the document calls the least is accepted by every program and runs a command; one less is refused by the API."""
+    schema = yaml.safe_load((paddock.ROOT / "api/openapi.yaml").read_text())["components"]["schemas"]["SandboxCreate"]
+    limits = schema["properties"]["limits"]["properties"]
+    least = {name: limits[name]["minimum"] for name in ("memory_mb", "pids", "nofile")}
+    for name, value in least.items():
+        response = api.try_create(limits={name: value - 1})
+        assert (response.status, response.code()) == (400, "invalid_argument"), (name, response.body)
+        assert f"limits.{name} must be between {value} and" in response.json()["error"]["message"]
+    box = make_box(limits=least)
+    assert {name: box.document["limits"][name] for name in least} == least
+    assert box.check("ulimit -n; echo a | cat") == f"{least['nofile']}\na\n"
 
 
 def test_create_with_everything(make_box, api):

@@ -33,6 +33,10 @@ MISTAKES = {
     "list for a map": ("defaults:\n  - image\n", 1, "defaults"),
     "negative": ("defaults:\n  limits:\n    pids: -1\n", 3, "pids"),
     "zero memory": ("defaults:\n  limits:\n    memory_mb: 0\n", 3, "memory_mb"),
+    "open files below the least": ("defaults:\n  limits:\n    nofile: 31\n", 3, "from 32 to"),
+    "open files at most below the least": ("max:\n  limits:\n    nofile: 31\n", 3, "from 32 to"),
+    "memory at most below the least": ("max:\n  limits:\n    memory_mb: 15\n", 3, "max.limits.memory_mb"),
+    "cpu at most below the least": ("max:\n  limits:\n    cpu: 0.001\n", 3, "max.limits.cpu"),
     "duplicate key": ("listen: a\nlisten: b\n", 2, "listen"),
     "bad syntax": ("defaults:\n  image: machine\n bad\n", 3, ""),
     "tab indentation": ("defaults:\n\timage: machine\n", 2, ""),
@@ -132,3 +136,12 @@ def test_a_listener_of_no_dialect_ends_the_start(daemon_factory, tmp_path):
     file.write_text("listeners: [{address: 127.0.0.1:0, dialect: klingon}]\n")
     with pytest.raises(AssertionError, match='there is no dialect "klingon"'):
         daemon_factory(arguments=["--config", str(file)]).start()
+
+
+def test_a_directory_that_cannot_be_made_is_named_with_the_reason(daemon_factory):
+    daemon = daemon_factory()
+    daemon.data_dir.mkdir(parents=True, exist_ok=True)
+    (daemon.data_dir / "vault").mkdir()
+    (daemon.data_dir / "store").write_text("a file")
+    with pytest.raises(AssertionError, match=r"cannot make \S*/store: Not a directory"):
+        daemon.start()

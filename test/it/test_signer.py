@@ -709,6 +709,47 @@ def test_changed_audit_log_is_noticed(signer, wallet):
     assert signer.api.ask("AUDIT_VERIFY").broken_at == 2
 
 
+def other(message, field, wallet):
+    """Gives one field of the message another valid value."""
+    name = field.name
+    if field.type == field.TYPE_BYTES:
+        value = b"\x77" * (20 if name in ("asset", "address", "contract") else 32)
+    elif field.type == field.TYPE_STRING:
+        value = wallet if name == "wallet" else "Other"
+    elif field.type == field.TYPE_BOOL:
+        value = not getattr(message, name)
+    else:
+        value = getattr(message, name) + 1
+    assert value != getattr(message, name), name
+    setattr(message, name, value)
+
+
+def test_the_audit_tells_every_change_of_rules(signer, wallet):
+    """Of each field of Rules, those of its lists included, found from the messages: before and now differ where it does, and nowhere else."""
+    second = signer.wallet(label="second").id
+    rules = signer.agent("dca", wallet, day=5 * ETHER, week=6 * ETHER, month=7 * ETHER, lifetime=8 * ETHER,
+                         addresses=[pb.AddressRule(chain=1, address=b"\x11" * 20, note="a shop")],
+                         typed=[pb.TypedRule(chain=1, contract=b"\x12" * 20, primary_type="Permit")],
+                         windows=[pb.Window(days=31, from_minute=540, to_minute=1020)])
+    tried = 0
+    for field in pb.Rules.DESCRIPTOR.fields:
+        deep = field.message_type.fields if field.message_type else [field]
+        for inner in deep:
+            path = inner.name if inner is field else f"{field.message_type.name}.{inner.name}"
+            if path == "scope":
+                continue  # the entry's object
+            now = pb.Rules()
+            now.CopyFrom(rules)
+            other(now if inner is field else getattr(now, field.name)[0], inner, second)
+            signer.owner.ask("RULES_PUT", rules=rules)
+            signer.owner.ask("RULES_PUT", rules=now)
+            entry = signer.api.ask("AUDIT", max=500).entries[-1]
+            said = json.loads(entry.detail)
+            assert {name for name in said["now"] if said["now"][name] != said["before"][name]} == {field.name}, path
+            tried += 1
+    assert tried > 35
+
+
 def test_confined(signer, wallet):
     status = dict(line.split(":\t", 1) for line in Path(f"/proc/{signer.program.pid}/status").read_text().splitlines() if ":\t" in line)
     assert set(status["Uid"].split()) == {str(rig.UID)} == set(status["Gid"].split())

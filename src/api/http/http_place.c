@@ -78,7 +78,7 @@ static struct http_party *find_or_make(struct http_server *s, const struct http_
 	return p;
 }
 
-bool http_place_is_stranger(const struct http_conn *c)
+static bool http_place_is_stranger(const struct http_conn *c)
 {
 	return !c->seat.party || c->seat.party->key.kind == OF_ADDRESS;
 }

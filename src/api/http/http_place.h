@@ -43,7 +43,6 @@ void http_place_leave(struct http_conn *c);
 void http_place_used(struct http_conn *c);
 /* It has shown a key of this party. */
 void http_place_known(struct http_conn *c, uint64_t party);
-bool http_place_is_stranger(const struct http_conn *c);
 /* So many bytes are its own now. May close connections, this one too. */
 void http_place_hold(struct http_conn *c, size_t bytes);
 /* Whether another request may begin behind so many unsent bytes. */

@@ -176,7 +176,7 @@ static void test_keys_are_found(void **state)
 		"%2570dk%255f" HEX40, "%zz%70dk_" HEX40,
 		"a, pdk_" HEX40 "x",  "basic cGRrXzAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVmMDEyMzQ1Njc="
 	};
-	static const char *const without[] = { "",  "pdk_", "pdk_0123", "sk_" HEX40, "Basic cGRrXw==",
+	static const char *const without[] = { "",  "pdk_", "pdk_0123", ("sk_" HEX40), "Basic cGRrXw==",
 					       "%", "%7" };
 
 	for (size_t i = 0; i < ELEMS(with); i++)

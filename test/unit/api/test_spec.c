@@ -79,7 +79,7 @@ static void test_limits_at_their_edges(void **state)
 	struct box_wish w = { .limits = { .cpu = 0.01,
 					  .memory_mb = 16,
 					  .pids = 4,
-					  .nofile = 16,
+					  .nofile = 32,
 					  .has_cpu = true,
 					  .has_memory_mb = true,
 					  .has_pids = true,
@@ -102,6 +102,7 @@ static void test_limits_at_their_edges(void **state)
 		bad(&(struct box_wish){ .limits = { .memory_mb = memory[i], .has_memory_mb = true } },
 		    "limits.memory_mb");
 	bad(&(struct box_wish){ .limits = { .pids = (1ull << 32) + 5, .has_pids = true } }, "limits.pids");
+	bad(&(struct box_wish){ .limits = { .nofile = 31, .has_nofile = true } }, "limits.nofile");
 	bad(&(struct box_wish){ .limits = { .nofile = 5000, .has_nofile = true } }, "limits.nofile");
 }
 

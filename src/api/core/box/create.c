@@ -271,12 +271,7 @@ static struct view hostname_of(const struct box *b, char room[SPEC_NAME_MAX + 1]
 int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bool existing)
 {
 	char hostname[SPEC_NAME_MAX + 1];
-	struct wire_limits limits = {
-		.cpu_milli = b->spec.limits.cpu_milli,
-		.memory_bytes = b->spec.limits.memory_mb << 20,
-		.pids = b->spec.limits.pids,
-		.nofile = b->spec.limits.nofile,
-	};
+	struct wire_limits limits;
 	struct wire_box_spec spec = {
 		.id = view_of(b->id),
 		.image = b->spec.digest,
@@ -284,7 +279,6 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.limits = &limits,
 		.readonly_root = b->spec.readonly_root,
 		.sudo = !b->spec.no_sudo,
-		.disk_bytes = b->spec.limits.disk_mb << 20,
 		.snapshot = view_of(snapshot ? snapshot : ""),
 		.existing = existing,
 		.backend = view_of(b->spec.backend),
@@ -294,6 +288,7 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 	struct wire_host_mount mounts[SPEC_MOUNTS_MAX];
 	struct wire_workspace_mount workspaces[SPEC_WORKSPACES_MAX];
 
+	box_limits_to_wire(&b->spec.limits, &limits, &spec.disk_bytes);
 	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
 		const struct workspace *w = b->in->workspaces[i]; /* NULL: gone, which the keeper refuses */
 		workspaces[i] =
@@ -425,6 +420,13 @@ bad:
 	return NULL;
 }
 
+/* Of a box that nobody waits for; it lives on until the end of the batch, or longer. */
+static void give_up(struct creation *cr)
+{
+	cr->box->in->creation = NULL;
+	free(cr);
+}
+
 static struct job *make(struct core *c, const struct box_wish *w, const struct box_spec *s,
 			struct arena *arena, const struct how *how, job_done *done, void *arg, struct err *e)
 {
@@ -454,9 +456,8 @@ static struct job *make(struct core *c, const struct box_wish *w, const struct b
 	} else if (!b->in->hidden &&
 		   boxes_write_row(b, boxes_status_name(BOX_CREATING), store_box_put, on_stored, cr, e) < 0) {
 		mux_cancel(&cr->call);
-		b->in->creation = NULL;
+		give_up(cr);
 		remove_unwanted(b);
-		free(cr);
 		return NULL;
 	} else {
 		cr->asked = how->actor != NULL;
@@ -464,8 +465,8 @@ static struct job *make(struct core *c, const struct box_wish *w, const struct b
 			create_rush(c, true);
 		return &cr->job;
 	}
+	give_up(cr);
 	boxes_free_later(b);
-	free(cr);
 	return NULL;
 }
 

@@ -45,18 +45,10 @@ static void refill_in_peace(struct core *c);
 /* What a box gets that asks for nothing. */
 static struct box_limits standard_limits(const struct config *c)
 {
-	const struct config_limits *l = &c->defaults.limits;
-	return (struct box_limits){ .cpu_milli = (uint32_t)(l->cpu * 1000 + 0.5),
-				    .memory_mb = l->memory_mb,
-				    .pids = (uint32_t)l->pids,
-				    .nofile = (uint32_t)l->nofile,
-				    .disk_mb = c->defaults.disk_mb };
-}
+	struct box_limits l;
 
-static bool same_limits(const struct box_limits *a, const struct box_limits *b)
-{
-	return a->cpu_milli == b->cpu_milli && a->memory_mb == b->memory_mb && a->pids == b->pids &&
-	       a->nofile == b->nofile && a->disk_mb == b->disk_mb;
+	box_limits_of(&c->defaults.limits, &l);
+	return l;
 }
 
 static struct pool_image *find_image(const struct core *c, struct view name)
@@ -366,7 +358,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 	uint64_t began = clock_mono_ns();
 	struct claim *cl = NULL;
 
-	if (!b || !same_limits(&b->spec.limits, &s->limits) || !view_eq(b->spec.timezone, s->timezone) ||
+	if (!b || !box_limits_equal(&b->spec.limits, &s->limits) || !view_eq(b->spec.timezone, s->timezone) ||
 	    (s->backend[0] && strcmp(s->backend, b->spec.backend) != 0))
 		return NULL; /* made as ever */
 	if (quotas_admit(c, t, &s->limits, true, e) < 0)
@@ -425,7 +417,7 @@ bool pool_adopt(struct box *b, bool runs)
 	struct pool_image *p = find_image(b->in->core, b->spec.image);
 	const struct box_limits standard = standard_limits(b->in->core->config);
 
-	if (runs && p && p->n < p->warm && same_limits(&b->spec.limits, &standard)) {
+	if (runs && p && p->n < p->warm && box_limits_equal(&b->spec.limits, &standard)) {
 		put(p, b);
 		history_follow(b);
 		return true;

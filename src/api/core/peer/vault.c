@@ -97,14 +97,6 @@ int vault_call(struct core *c, struct call *call, uint16_t type, const struct pb
 	return r < 0 ? err_sys(e, ERR_UNAVAILABLE, r, "the vault cannot be reached") : 0;
 }
 
-void vault_cancel(struct call *call)
-{
-	if (mux_is_open(call))
-		mux_cancel(call);
-	else if (call->queued)
-		unqueue(call);
-}
-
 /* ---- boxes ---- */
 
 /* A grant for each secret of each rule: one host each. */

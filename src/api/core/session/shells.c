@@ -21,7 +21,7 @@ static const char default_name[] = "default";
 
 /* ---- the table of a box ---- */
 
-struct shell *shells_find(const struct box *b, struct view name)
+static struct shell *shells_find(const struct box *b, struct view name)
 {
 	LIST_EACH (it, &b->in->shells) {
 		struct shell *s = CONTAINER(it, struct shell, link);

@@ -228,7 +228,7 @@ static void on_item(struct signer_ask *a, const void *reply, const struct err *e
 	else if (i && i->state != SGN_STATE_SIGNED && i->state != SGN_STATE_BROADCAST &&
 		 !is_in_block(i->state))
 		err_set(&why, ERR_STATE, "the request is %s: it has allowed nothing",
-			spend_state_name(i->state));
+			sgn_state_name(i->state));
 	else if (i && (t->n = spend_moves_given(i, t->given, &none)) == 0)
 		err_set(&why, ERR_STATE, "%s", none);
 	else if (i && view_to_str(i->agent, t->agent, sizeof(t->agent)) < 0)

@@ -32,7 +32,7 @@ static void on_change(struct spend_watch *w, enum spend_change what, const struc
 			.agent = v->item->agent,
 			.agent_name = view_of(v->agent_name),
 			.chain = view_of(chain),
-			.state = spend_state_name(v->item->state),
+			.state = sgn_state_name(v->item->state),
 			.summary = spend_name_native(&summary, c, v->item->chain, v->item->summary) });
 }
 

@@ -1,5 +1,5 @@
 /*
- * The names of the signer's states and kinds, and of chains' assets, as clients see them: see spend.h.
+ * The names of the signer's kinds, and of chains' assets, as clients see them: see spend.h.
  */
 #include "spend.h"
 
@@ -8,47 +8,9 @@
 #include "core_base.h"
 #include "poison.h"
 
-static const char *const states[] = {
-	[SGN_STATE_NONE] = "none",
-	[SGN_STATE_DENIED] = "denied",
-	[SGN_STATE_PENDING] = "pending",
-	[SGN_STATE_REJECTED] = "rejected",
-	[SGN_STATE_EXPIRED] = "expired",
-	[SGN_STATE_CANCELLED] = "cancelled",
-	[SGN_STATE_APPROVED] = "approved",
-	[SGN_STATE_SIGNED] = "signed",
-	[SGN_STATE_BROADCAST] = "broadcast",
-	[SGN_STATE_INCLUDED] = "included",
-	[SGN_STATE_CONFIRMED] = "confirmed",
-	[SGN_STATE_FINAL] = "final",
-	[SGN_STATE_REVERTED] = "reverted",
-	[SGN_STATE_REPLACED] = "replaced",
-	[SGN_STATE_DROPPED] = "dropped",
-	[SGN_STATE_FAILED] = "failed",
-	[SGN_STATE_AWAITING_WALLET] = "awaiting_wallet",
-	[SGN_STATE_WALLET_REJECTED] = "wallet_rejected",
-	[SGN_STATE_WALLET_TIMEOUT] = "wallet_timeout",
-	[SGN_STATE_MISMATCH] = "mismatch",
-};
-
 static const char *name_in(const char *const *names, size_t n, int32_t i)
 {
 	return i >= 0 && (size_t)i < n ? names[i] : "unknown";
-}
-
-const char *spend_state_name(int32_t state)
-{
-	return name_in(states, ELEMS(states), state);
-}
-
-bool spend_state(struct view name, int32_t *ret)
-{
-	for (size_t i = 1; i < ELEMS(states); i++)
-		if (view_is(name, states[i])) {
-			*ret = (int32_t)i;
-			return true;
-		}
-	return false;
 }
 
 const char *spend_kind_name(int32_t kind)

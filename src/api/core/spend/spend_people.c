@@ -317,7 +317,7 @@ static void approve(struct deciding *d, const struct sgn_item *i)
 	if (i->digest.n != sizeof(d->digest) || memcmp(i->digest.p, d->digest, sizeof(d->digest)) != 0)
 		err_set(&e, ERR_CONFLICT, "this is not the request that was shown");
 	else if (i->state != SGN_STATE_PENDING || i->from.n != ADDRESS_SIZE)
-		err_set(&e, ERR_STATE, "the request is %s", spend_state_name(i->state));
+		err_set(&e, ERR_STATE, "the request is %s", sgn_state_name(i->state));
 	else
 		n = spend_node_get(d->op.core, i->agent, i->chain, &e);
 	if (!n) {
@@ -348,7 +348,7 @@ static void again(struct deciding *d, const struct sgn_item *i, int32_t mode)
 		err_set(&e, ERR_STATE,
 			x && x->external ? "the transaction is the wallet's: use the wallet"
 					 : "the request is %s",
-			spend_state_name(i->state));
+			sgn_state_name(i->state));
 	else if ((d->op.inner = spend_again(d->op.core, x, mode, on_again, d, &e)))
 		return;
 	spend_op_end(&d->op, NULL, &e);
@@ -408,7 +408,7 @@ static void answer(struct deciding *d, const struct sgn_item *i)
 
 	d->late = i->state == SGN_STATE_WALLET_TIMEOUT && d->answer.kind != SPEND_REFUSED;
 	if (!d->late && (!x || i->state != SGN_STATE_AWAITING_WALLET))
-		err_set(&e, ERR_STATE, "the request is %s", spend_state_name(i->state));
+		err_set(&e, ERR_STATE, "the request is %s", sgn_state_name(i->state));
 	else if (d->answer.kind != SPEND_REFUSED && tx != (d->answer.kind == SPEND_SENT))
 		err_set(&e, ERR_INVALID, "the request is a %s: its answer is a %s", spend_kind_name(i->kind),
 			tx ? "hash" : "signature");

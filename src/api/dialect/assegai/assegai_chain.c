@@ -172,7 +172,7 @@ static void on_sent(void *arg, const void *result, const struct err *e)
 		json_out_kstr(o, "txHash", said->text);
 	} else {
 		json_out_kstr(o, "id", said->item->id);
-		json_out_kz(o, "status", spend_state_name(said->item->state));
+		json_out_kz(o, "status", sgn_state_name(said->item->state));
 	}
 	json_out_end(o, '}');
 	answer_send(r, said->text.n ? 200 : 202);
@@ -188,7 +188,7 @@ static void on_status(void *arg, const void *result, const struct err *e)
 		return;
 	json_out_object(o);
 	json_out_kstr(o, "id", said->item->id);
-	json_out_kz(o, "status", spend_state_name(said->item->state));
+	json_out_kz(o, "status", sgn_state_name(said->item->state));
 	json_out_kstr_any(o, said->item->kind == SGN_REQUEST_KIND_TX ? "txHash" : "signature", said->text);
 	json_out_kz(o, "error", said->error);
 	json_out_end(o, '}');

@@ -117,7 +117,7 @@ static int read_filter(struct request *r, struct listing *l, struct err *e)
 	l->csv = format.p && view_is(format, "csv");
 	if (format.p && !l->csv && !view_is(format, "json"))
 		return err_set(e, ERR_INVALID, "format must be json or csv");
-	if (state.p && !spend_state(state, &l->filter.state))
+	if (state.p && !sgn_state_named(state, &l->filter.state))
 		return err_set(e, ERR_INVALID, "state must be pending, final, … (docs/approvals.md)");
 	if (chain.p && rulejson_chain(chain, &l->filter.chain, e) < 0)
 		return -1;

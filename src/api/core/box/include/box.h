@@ -96,8 +96,8 @@ bool lifetime_is_over(struct core *c, const struct actor *a, struct view id);
 struct lifetime_patch {
 	struct json_strmap metadata; /* takes the place of what was there */
 	struct view name;
-	struct box_wish_limits limits; /* without nofile, which a process has from its start */
-	uint64_t ttl_seconds;          /* from now on; 0: no end */
+	struct box_limits_wish limits;
+	uint64_t ttl_seconds; /* from now on; 0: no end */
 	bool has_ttl, has_limits;
 	uint64_t idle_seconds;
 	struct view on_end;

@@ -13,7 +13,7 @@
 #include "job.h"
 #include "json.h"
 #include "list.h"
-#include "signer_gen.h"
+#include "sgn_state.h"
 
 struct actor;
 struct agent;
@@ -30,8 +30,6 @@ struct config_chain spend_settings(const struct core *c, uint64_t chain);
 /* A text of the signer, which knows no symbols, with the chain's where it says "(native)" behind a number. It
  * lies in `room`, or is the signer's own where that is too small. */
 struct view spend_name_native(struct buf *room, const struct core *c, uint64_t chain, struct view text);
-const char *spend_state_name(int32_t state);      /* "pending" */
-bool spend_state(struct view name, int32_t *ret); /* false: there is none of this name */
 const char *spend_kind_name(int32_t kind);        /* "transaction", "message", "typed_data" */
 const char *spend_method_name(int32_t method);    /* "none", "estimate", "trace", "simulate_v1" */
 const char *spend_wallet_kind_name(int32_t kind); /* "test", "generated", "imported", "external" */
