@@ -158,3 +158,9 @@ void agents_log_output(struct agent *a, unsigned channel, struct view data);
 void agents_log_output_end(struct agent *a);
 /* A new program: its output is counted from 0. */
 void agents_log_begin(struct agent *a);
+
+/* agents_sign.c */
+/* Whether the manifest lets the agent use this contract: ERR_FORBIDDEN. */
+int agents_check_contract(const struct agent *a, const uint8_t address[20], struct err *e) _must_check_;
+/* The contract that typed data is for, if it names one. */
+int agents_check_typed(const struct agent *a, struct view text, struct err *e) _must_check_;

@@ -12,6 +12,7 @@
 #include "map.h"
 #include "peer.h"
 #include "spend.h"
+#include "spend_elsewhere.h"
 #include "spend_node.h"
 #include "who.h"
 

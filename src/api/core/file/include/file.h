@@ -1,25 +1,19 @@
 /*
- * Files of a box. PID 1 of the box does all file work; the host passes paths on and never resolves
- * them.
+ * Files of a box. PID 1 of the box does all file work; the host passes paths on and never resolves them.
  */
 #pragma once
 
-#include "http_range.h"
 #include "json.h"
 #include "mux.h"
-#include "who.h"
 
 struct actor;
 struct core;
-struct download;
 struct file_op;
 struct watcher;
 
 /*
  * ---- files.c ----
- * File work in a box, by its PID 1. The host never resolves a path of a box: it
- * passes it on. The caller embeds a struct file_op (zeroed, `ops` and `arg` set)
- * and keeps it until `done` or files_cancel.
+ * The caller embeds a struct file_op (zeroed, `ops` and `arg` set) and keeps it until `done` or files_cancel.
  */
 
 enum file_type {
@@ -79,8 +73,7 @@ struct file_ops {
 	void (*on_entries)(struct file_op *op, const struct file_info *entries, size_t n, size_t bytes);
 	/* grep */
 	void (*on_matches)(struct file_op *op, const struct file_match *matches, size_t n, size_t bytes);
-	/* watch: it has begun; what happens. Without on_events on_data gets the checked FileEvents as bytes.
-	 */
+	/* watch: it has begun; what happens. Without on_events on_data gets checked FileEvents as bytes. */
 	void (*on_started)(struct file_op *op);
 	void (*on_events)(struct file_op *op, const struct file_event *events, size_t n, size_t bytes);
 	/* write, unpack: there is room again */
@@ -100,8 +93,7 @@ struct file_sum {
 struct file_op {
 	struct call call;
 	const struct file_ops *ops;
-	bool detail; /* the caller's: infos of stat, list and write have names, metadata and where links lead
-		      */
+	bool detail;                 /* the caller's: infos have names, metadata and where links lead */
 	struct json_strmap metadata; /* the caller's: of a file that is written */
 	bool exclusive;              /* the caller's: a write to a file that is there fails */
 	bool want_end, got_info;
@@ -114,8 +106,7 @@ struct file_place {
 	const struct view *within; /* read, write: it must lie in one of these directories also when links are
 				      followed; else ERR_FORBIDDEN with EXDEV */
 	size_t n_within;           /* 0: anywhere */
-	bool as_root; /* with root's rights (read, write, stat, list, remove, mkdir, move, watch); what is
-			 made is the user's. A sandbox without sudo ignores it. */
+	bool as_root;              /* what is made is the user's; a sandbox without sudo ignores it */
 };
 
 int files_read(struct core *c, const struct actor *a, const struct file_place *p, uint64_t offset,
@@ -178,45 +169,6 @@ const char *files_type_name(enum file_type type);        /* "file", "directory",
 const char *files_event_name(enum file_event_kind kind); /* "create", "write", … */
 
 /*
- * ---- download.c ----
- * The bytes of a file, whole or one range of them, as an HTTP answer wants them:
- * a promise of how many there will be, then exactly those. The caller embeds a
- * struct download (zeroed) and keeps it until `done`, on_no_range or download_cancel.
- */
-
-struct download_ops {
-	/* What it is. With a range, `range_text` is the Content-Range. */
-	void (*on_info)(struct download *d, const struct file_info *info);
-	/* The answer begins; -1: nobody knows how long it is. */
-	void (*on_begin)(struct download *d, int64_t length);
-	/* False: the client is behind; download_writable is called when it is not. */
-	bool (*on_bytes)(struct download *d, struct view data);
-	/* Instead of everything else: the file has no such bytes. */
-	void (*on_no_range)(struct download *d, uint64_t size);
-	/* e: before or, if `begun`, behind the beginning. `left` bytes of the promise are missing. */
-	void (*done)(struct download *d, const struct err *e);
-};
-
-struct download {
-	struct file_op op;
-	const struct download_ops *ops;
-	struct core *core;
-	const struct actor *actor;
-	struct file_place place;
-	struct http_range range; /* as asked for */
-	char range_text[HTTP_RANGE_TEXT];
-	bool begun, exact;
-	uint64_t left; /* of what was promised */
-	size_t held;   /* bytes that the client has not taken yet */
-};
-
-/* `range` is the request's header; actor and place are borrowed until the end. */
-int download_start(struct core *c, const struct actor *a, const struct file_place *p, struct view range,
-		   const struct download_ops *ops, struct download *d, struct err *e) _must_check_;
-void download_writable(struct download *d);
-void download_cancel(struct download *d);
-
-/*
  * ---- watchers.c ----
  * Watchers that are polled: what happens below a path of a box is kept until
  * somebody asks. Each holds a bounded number of bytes (past it all is dropped and
@@ -246,22 +198,3 @@ int watchers_poll(struct core *c, const struct actor *a, struct view box, struct
 		  struct watcher_news *ret, struct err *e) _must_check_;
 int watchers_remove(struct core *c, const struct actor *a, struct view box, struct view id,
 		    struct err *e) _must_check_;
-
-/*
- * ---- sign_url.c ----
- * Signed URLs: a path of a box, one verb, a user and an end, under an HMAC with a
- * secret of this installation. Whoever holds one needs no key for exactly that.
- */
-
-struct signed_url {
-	char box[32]; /* its id, also where the wish named it */
-	char signature[SIGN_SIZE];
-	int64_t expires_s; /* since 1970 */
-};
-
-/* For GET (HEAD is that, too) or PUT. The actor must be permitted to do it. */
-int sign_url(struct core *c, const struct actor *a, const struct file_place *p, struct view method,
-	     uint32_t seconds, struct signed_url *ret, struct err *e) _must_check_;
-/* Who may do this with such a signature: somebody of the box's tenant. ERR_FORBIDDEN. */
-int sign_url_check(struct core *c, const struct file_place *p, struct view method, struct view expires,
-		   struct view signature, struct actor *ret, struct err *e) _must_check_;

@@ -16,15 +16,8 @@ struct tenant;
 
 /*
  * ---- quotas.c ----
- * Who may have how much. A tenant's quota bounds what it holds of everything (enum
- * ledger_item; ledger.c counts and compares) and how fast boxes are made; the machine's budget bounds all of
- * them. Both are checked before a box is made or started; what is counted is kept up to date by
- * quotas_part.
- *
- * The budget: where max.budget.memory_mb is set, the sum of the memory limits of the
- * boxes that run (and KERNEL_MB each for what the kernel charges to nobody) stays below
- * it: nothing is overcommitted. Where it is not set, what they use by measurement (at
- * least RESERVE_MB each, so that new ones count) stays below 90 % of the machine.
+ * Who may have how much. A tenant's quota bounds what it holds of everything (enum ledger_item; ledger.c
+ * counts and compares) and how fast boxes are made; the machine's budget bounds all of them.
  */
 
 /* What a tenant can hold. boxes, disk: of all that exist; cpu, memory, processes: the limits of those that
@@ -90,9 +83,9 @@ struct job *quotas_put(struct core *c, const struct actor *a, struct view ref, c
 /*
  * ---- allowances.c ----
  * What boxes and tenants may use of models. A box has what was said for it, or else the
- * default of the configuration (ai.box), but never more than ai.max and its tenant say; a
- * tenant has what an admin said, or else the default (ai.tenant). Of the lists (providers,
- * endpoints, models) each that there is must allow a call. A change holds for the next call.
+ * default of the configuration (ai.box), but never more than ai.max and its tenant say; a tenant has what an
+ * admin said, or else the default (ai.tenant). Of the lists (providers, endpoints, models) each that there is
+ * must allow a call. A change holds for the next call.
  */
 
 #define ALLOWANCES_TOKEN_TTL_MAX (366 * 24 * 3600)
@@ -114,12 +107,10 @@ const struct allowance *allowances_said_tenant(const struct core *c, const struc
 /* Whether the box's list and its tenant's allow it. */
 bool allowances_allow(const struct box *b, enum allowance_list l, struct view text);
 
-/* The result of these is a const struct box *. `whole`: the document replaces what was said, else it changes
- * it. */
+/* The result is a const struct box *. `whole`: the document replaces what was said, else it changes it. */
 struct job *allowances_put(struct core *c, const struct actor *a, struct view ref, const struct json *doc,
 			   bool whole, job_done *done, void *arg, struct err *e) _must_check_;
-/* Another token for models; the one before is worth nothing from now on. ttl_seconds 0: it ends with the box.
- */
+/* Another token for models; the old one stops working. ttl_seconds 0: it ends with the box. */
 struct job *allowances_rotate(struct core *c, const struct actor *a, struct view ref, uint64_t ttl_seconds,
 			      job_done *done, void *arg, struct err *e) _must_check_;
 
@@ -132,9 +123,9 @@ struct job *allowances_tenant_put(struct core *c, const struct actor *a, struct 
 
 /*
  * ---- usage.c ----
- * What boxes use of models: accounts of boxes and tenants (budget.h), and a row for each
- * day, box, provider and model. A call is reserved before it is sent and settled after
- * it, in memory and in the store; what a crash leaves reserved is taken for spent.
+ * What boxes use of models: accounts of boxes and tenants (budget.h), and a row for each day, box, provider
+ * and model. A call is reserved before it is sent and settled after it, in memory and in the store; what a
+ * crash leaves reserved is taken for spent.
  */
 
 /* A call that is under way. */

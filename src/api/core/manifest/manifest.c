@@ -1,7 +1,7 @@
 /*
  * Reads assegai.json: see agent.h.
  */
-#include "agent.h"
+#include "manifest.h"
 
 #include "config.h"
 #include "egress.h"

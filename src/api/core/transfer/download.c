@@ -1,7 +1,7 @@
 /*
  * Reading a file for an HTTP answer: see file.h.
  */
-#include "file.h"
+#include "transfer.h"
 
 #include "wire_gen.h"
 #include "poison.h"

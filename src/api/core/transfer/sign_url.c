@@ -1,14 +1,14 @@
 /*
- * Signed URLs: see file.h.
+ * Signed URLs: see transfer.h.
  */
 #include <stdio.h>
 
 #include "boxes.h"
 #include "clock.h"
-#include "file.h"
 #include "num.h"
 #include "sign.h"
 #include "spec_make.h"
+#include "transfer.h"
 #include "who.h"
 #include "poison.h"
 
