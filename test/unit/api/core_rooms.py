@@ -117,7 +117,7 @@ if "--measure" in sys.argv:
     measure()
     raise SystemExit
 
-rooms = [r for r in sorted(os.listdir(core)) if os.path.isdir(os.path.join(core, r))]
+rooms = [r for r in sorted(os.listdir(core)) if os.path.isdir(os.path.join(core, r, "include"))]
 headers = {r: sorted(os.listdir(os.path.join(core, r, "include"))) for r in rooms}
 public = sorted(h for r in rooms for h in headers[r])
 own = sorted(f for room in rooms for f in os.listdir(os.path.join(core, room)) if f.endswith(".h"))
