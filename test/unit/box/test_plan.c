@@ -35,7 +35,7 @@ static int print_plan(const struct plan *p, struct buf *out)
 		   p->spec.hostname, p->uid_base, PLAN_IDS, (unsigned long long)p->root_caps);
 	if (p->spec.sudo)
 		buf_puts(out, "sudo\n");
-	buf_printf(out, "cgroup cpu %u memory %llu pids %u\n", p->spec.limits.cpu_milli,
+	buf_printf(out, "cgroup cpu %u memory %llu pids %llu\n", p->spec.limits.cpu_milli,
 		   (unsigned long long)p->spec.limits.memory_mb << 20,
 		   (unsigned long long)p->spec.limits.pids);
 	for (unsigned i = 0; i < p->n_dirs; i++)

@@ -54,12 +54,22 @@ static void forget(struct core *c, struct workspace *w)
 	free(w);
 }
 
+static struct workspace *by_name(const struct core *c, const struct tenant *t, struct view name)
+{
+	LIST_EACH (it, &c->workspaces->all) {
+		struct workspace *w = CONTAINER(it, struct workspace, order);
+		if (w->tenant == t && view_is(name, w->name))
+			return w;
+	}
+	return NULL;
+}
+
 /* Those of a new box. */
 static int make(struct box *b, struct err *e)
 {
 	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
 		struct view name = b->spec.workspaces.items[i].name;
-		struct workspace *w = workspaces_by_name(b->in->core, b->tenant, name);
+		struct workspace *w = by_name(b->in->core, b->tenant, name);
 		if (!w || !w->ready)
 			return err_set(e, ERR_NOT_FOUND, "workspace: no such workspace: \"%.*s\"",
 				       (int)MIN(name.n, (size_t)SPEC_NAME_MAX), name.p);
@@ -71,8 +81,7 @@ static int make(struct box *b, struct err *e)
 static void loaded(struct box *b)
 {
 	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
-		b->in->workspaces[i] =
-			workspaces_by_name(b->in->core, b->tenant, b->spec.workspaces.items[i].name);
+		b->in->workspaces[i] = by_name(b->in->core, b->tenant, b->spec.workspaces.items[i].name);
 		if (!b->in->workspaces[i])
 			log_warn("sandbox %s: its workspace is not there any more", b->id);
 	}
@@ -84,20 +93,10 @@ struct workspace *workspaces_by_id(const struct core *c, struct view id)
 	return n ? CONTAINER(n, struct workspace, by_id) : NULL;
 }
 
-struct workspace *workspaces_by_name(const struct core *c, const struct tenant *t, struct view name)
-{
-	LIST_EACH (it, &c->workspaces->all) {
-		struct workspace *w = CONTAINER(it, struct workspace, order);
-		if (w->tenant == t && view_is(name, w->name))
-			return w;
-	}
-	return NULL;
-}
-
 struct workspace *workspaces_find(struct core *c, const struct actor *a, int act, struct view ref,
 				  struct err *e)
 {
-	struct workspace *w = workspaces_by_name(c, a->tenant, ref);
+	struct workspace *w = by_name(c, a->tenant, ref);
 
 	if (!w)
 		w = workspaces_by_id(c, ref);
@@ -347,7 +346,7 @@ static int check_wish(struct core *c, const struct actor *a, const struct worksp
 		return err_set(e, ERR_INVALID,
 			       "name must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
 			       SPEC_NAME_MAX);
-	if (workspaces_by_name(c, a->tenant, w->name))
+	if (by_name(c, a->tenant, w->name))
 		return err_set(e, ERR_CONFLICT, "there is a workspace named \"%.*s\" already",
 			       VIEW_ARG(w->name));
 	if (spec_take_disk(w->has_disk_mb, w->disk_mb, c->config, "disk_mb", ret_disk, e) < 0)

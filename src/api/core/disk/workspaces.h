@@ -16,7 +16,6 @@ struct workspaces {
 
 int workspaces_load(struct core *c, const struct store_workspace *row, struct err *e) _must_check_;
 struct workspace *workspaces_by_id(const struct core *c, struct view id);
-struct workspace *workspaces_by_name(const struct core *c, const struct tenant *t, struct view name);
 extern const struct box_part workspaces_part;
 /* The keeper may forget it; nobody waits. */
 void workspaces_drop(struct core *c, struct view id);

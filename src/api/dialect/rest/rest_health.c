@@ -158,6 +158,8 @@ static void metrics(struct request *r)
 	metric(&b, "paddock_http_requests_total", "counter", "Requests.", h.requests);
 	metric(&b, "paddock_http_bad_requests_total", "counter", "Requests that were none.", h.bad_requests);
 	metric(&b, "paddock_http_connections_total", "counter", "Connections.", h.connections_total);
+	metric(&b, "paddock_http_connections_refused_total", "counter",
+	       "Connections refused because there were too many.", h.connections_refused);
 	metric(&b, "paddock_http_connections", "gauge", "Open connections.", h.connections_open);
 	metric(&b, "paddock_store_writes_total", "counter", "Rows written.", st.writes);
 	metric(&b, "paddock_store_commits_total", "counter", "Transactions.", st.commits);
