@@ -147,7 +147,9 @@ static void copy_record(struct core *c, struct images *all, const struct wire_im
 
 static int replace_list(struct core *c, const struct wire_image_list_reply *reply)
 {
-	struct images fresh = { .arena = ARENA_INIT(LIST_BYTES),
+	struct images fresh = { .standard = c->images->standard,
+				.on_gone = c->images->on_gone,
+				.arena = ARENA_INIT(LIST_BYTES),
 				.said = ARENA_INIT(SAID_BYTES),
 				.n = reply->images.n };
 	int r = 0;
