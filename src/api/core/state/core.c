@@ -34,6 +34,7 @@
 #include "sign.h"
 #include "signer.h"
 #include "snapshots.h"
+#include "spend_node.h"
 #include "spends.h"
 #include "templates.h"
 #include "templates_kept.h"
@@ -506,6 +507,7 @@ void core_free(struct core *c)
 		return;
 	watchers_done(c);
 	spend_done(c);
+	spend_node_free_all(c);
 	agents_done(c);
 	walletconnect_done(c);
 	templates_done(c);

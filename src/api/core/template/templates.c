@@ -283,7 +283,7 @@ const struct template_build *templates_newest(const struct template *t)
 	return list_empty(&t->builds) ? NULL : CONTAINER(t->builds.prev, struct template_build, order);
 }
 
-const struct template_build *templates_of_snapshot(const struct core *c, struct view snapshot)
+static const struct template_build *of_snapshot(const struct core *c, struct view snapshot)
 {
 	if (!snapshot.n)
 		return NULL;
@@ -298,19 +298,19 @@ const struct template_build *templates_of_snapshot(const struct core *c, struct 
 
 const struct config_sets *templates_sets_of(const struct core *c, struct view snapshot)
 {
-	const struct template_build *b = templates_of_snapshot(c, snapshot);
+	const struct template_build *b = of_snapshot(c, snapshot);
 
 	return b && b->sets.sets ? &b->sets : NULL;
 }
 
 const struct template_build *templates_of_box(const struct core *c, const struct box *b)
 {
-	return templates_of_snapshot(c, b->spec.snapshot);
+	return of_snapshot(c, b->spec.snapshot);
 }
 
 bool templates_own_snapshot(const struct core *c, const struct snapshot *s)
 {
-	return templates_of_snapshot(c, view_of(s->id)) != NULL;
+	return of_snapshot(c, view_of(s->id)) != NULL;
 }
 
 void templates_take_record(struct template_build *b, struct view record)

@@ -103,7 +103,6 @@ enum template_status templates_status(const struct template_build *b);
 const struct template_build *templates_newest(const struct template *t);
 /* What the box was made from; NULL: no template, or none that still is. */
 const struct template_build *templates_of_box(const struct core *c, const struct box *b);
-const struct template_build *templates_of_snapshot(const struct core *c, struct view id);
 bool templates_own_snapshot(const struct core *c, const struct snapshot *s);
 /* Whether the box is there for a build. */
 bool templates_is_builder(const struct core *c, const struct box *b);
