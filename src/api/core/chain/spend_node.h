@@ -75,6 +75,7 @@ struct spend_facts {
 	struct buf tx; /* {from, to, value, data} */
 	uint8_t account[ADDRESS_SIZE];
 	bool is_tx;
+	size_t at_genesis; /* 0: not asked */
 	struct spend_approval approvals[SPEND_ALLOWANCES];
 	size_t n_approvals, first_approval; /* the first answer about them */
 	void (*done)(struct spend_facts *f, const struct err *e);

@@ -67,6 +67,8 @@ struct spend_entry {
 	unsigned used_polls, free_polls;
 	int64_t unknown_ms;
 	bool has_block, stuck;
+	unsigned gap_polls; /* looks in a row at which one before it was missing */
+	uint64_t waits_for; /* its nonce */
 	uint64_t block, confirmations;
 	uint8_t block_hash[SPEND_HASH];
 
@@ -115,6 +117,12 @@ const struct agent *spend_agent(struct core *c, struct view id); /* NULL: it is 
 /* The node of this agent's manifest, or that of the configuration. ERR_UNAVAILABLE: there is none. */
 struct spend_node *spend_node_get(struct core *c, struct view agent, uint64_t chain, struct err *e);
 
+/* ---- spend_revoke.c ---- */
+
+/* The agent goes: its rules allow nothing from now on, and what waits is cancelled. */
+struct job *spend_revoke(struct core *c, struct view agent, job_done *done, void *arg,
+			 struct err *e) _must_check_;
+
 /* ---- spend_events.c ---- */
 
 void spend_events_start(struct core *c); /* events_start was called */
@@ -138,6 +146,7 @@ struct job *spend_again(struct core *c, struct spend_entry *x, int32_t mode, job
 void spend_follow(struct spend_entry *x);   /* it is under way on the chain */
 void spend_unfollow(struct spend_entry *x); /* accepts one that is not */
 void spend_follow_stop(struct spend_node *n);
+bool spend_has_gap(const struct spend_entry *x); /* it waits for another, that nobody here sends */
 
 /* ---- spend_judge.c: pure ---- */
 

@@ -1,6 +1,5 @@
 /*
- * The life of sandboxes (boxes): create, change and remove them, and measure their usage. Found they are by
- * index.h.
+ * The life of sandboxes (boxes): create, change, measure and remove them. index.h finds them.
  */
 #pragma once
 
@@ -8,12 +7,7 @@
 #include "job.h"
 #include "spec.h"
 
-struct actor;
-struct box;
-struct core;
 struct core_posture;
-struct tenant;
-struct workspace;
 
 /* Learns what the box has on disk (state.disk_used). The result is a const struct box *. */
 struct job *boxes_measure(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
@@ -99,10 +93,16 @@ struct lifetime_patch {
 	struct box_limits_wish limits;
 	uint64_t ttl_seconds; /* from now on; 0: no end */
 	bool has_ttl, has_limits;
-	uint64_t idle_seconds;
 	struct view on_end;
-	bool auto_resume, ports_public;
-	bool has_metadata, has_idle, has_auto_resume, has_ports_public;
+	bool has_metadata;
+#define MEMBER(kind, name)                                                                                   \
+	BOX_FIELD_##kind name;                                                                               \
+	bool has_##name;
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, ...)                                        \
+	BOX_FIELD_IF_##change(MEMBER, kind, name)
+#include "box_fields.def"
+#undef FIELD
+#undef MEMBER
 };
 struct job *lifetime_change(struct core *c, const struct actor *a, struct view id_or_name,
 			    const struct lifetime_patch *p, job_done *done, void *arg,

@@ -45,7 +45,9 @@ struct spend_view {
 	uint64_t confirmations;      /* 0: in no block, or nobody follows it any more */
 	uint32_t needed;             /* of them, on this chain */
 	bool stuck;                  /* it was sent long ago and is in no block */
-	const char *note;            /* what hinders it now: "the node does not answer"; "": nothing */
+	bool waits;                  /* for this nonce of its account, which nobody here sends */
+	uint64_t waits_for;
+	const char *note; /* what hinders it now: "the node does not answer"; "": nothing */
 };
 struct spend_filter {
 	struct view agent; /* id or name; empty: all */
@@ -169,9 +171,6 @@ struct spend_said {
  * when the signer has it. Whoever abandons the job leaves the request as it is. */
 struct job *spend_ask(struct agent *a, const struct agent_ask *ask, bool async, job_done *done, void *arg,
 		      struct err *e) _must_check_;
-/* The agent goes: its rules allow nothing from now on, and what waits is cancelled. */
-struct job *spend_revoke(struct core *c, struct view agent, job_done *done, void *arg,
-			 struct err *e) _must_check_;
 /* Of the agent's own. const struct spend_said *. */
 struct job *spend_ask_status(struct agent *a, struct view id, job_done *done, void *arg,
 			     struct err *e) _must_check_;
