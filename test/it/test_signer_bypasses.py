@@ -298,6 +298,16 @@ def test_row_what_a_wrapper_hides_is_an_unknown_call(agent):
         agent.signer.api.ask("CANCEL", id=item.id, by="agent")
 
 
+def test_row_a_crowd_hides_nobody(agent):
+    """A call has more parts than are judged: the last of them is one that is denied. No permission to call the wrapper allows that."""
+    agent.put(addresses=[pb.AddressRule(chain=31337, address=WRAPPER, call=True), pb.AddressRule(chain=31337, address=DENIED, deny=True)])
+    for n, denied in ((62, False), (64, True)):
+        calls = [(bytes(18) + bytes([8, i]), 0, b"") for i in range(n)]
+        item = agent.call(multisend(*calls, (WRAPPER, 0, OPAQUE)), to=WRAPPER, facts=agent.sim())
+        assert (item.state == state("denied")) == denied, item.error
+        is_denied(agent.call(multisend(*calls, (DENIED, 0, OPAQUE)), to=WRAPPER, facts=agent.sim()), "more addresses than" if denied else "is denied")
+
+
 def test_row_who_gets_control_is_judged(agent):
     """An operator, an owner, the code of an upgrade, and who gets the refund of a Safe's gas."""
     agent.put(allow_dangerous=True)
