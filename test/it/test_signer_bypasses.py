@@ -153,7 +153,10 @@ def test_row_signatures_nobody_can_read_are_refused(agent):
     is_denied(agent.sign_typed(order), "cannot be decoded")
     is_denied(agent.sign_typed(document("SafeTx", [("to", "address")], {"to": "0x" + OTHER.hex()})), "hand over control")
     is_denied(agent.sign_typed(document("UserOperation", [("sender", "address")], {"sender": "0x" + OTHER.hex()})), "hand over control")
-    is_denied(agent.ask(kind=pb.REQUEST_KIND_MESSAGE, to=b"", value=b"", data=b"\x01" * 32), "Signing messages")  # eth_sign's raw hash has no call at all
+    is_denied(agent.ask(kind=pb.REQUEST_KIND_MESSAGE, to=b"", value=b"", data=b"\x01" * 32), "Signing messages is")  # eth_sign's raw hash has no call at all
+    agent.put(allow_dangerous=True)
+    for data in (b"Sign in", b"\x01" * 32):  # the permission for messages is needed for both
+        is_denied(agent.ask(kind=pb.REQUEST_KIND_MESSAGE, to=b"", value=b"", data=data), "Signing messages is not allowed")
 
 
 # ---- EIP-7702, blobs, unprotected transactions ----
