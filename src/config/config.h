@@ -138,6 +138,7 @@ struct config {
 		uint64_t ttl_seconds; /* 0 = no end */
 		struct config_limits limits;
 		uint64_t disk_mb;     /* quota of a box's files, 0 = none */
+		bool has_disk_mb;     /* false: chosen by the keeper */
 		bool sudo;            /* users of boxes become root by sudo; false: of no box */
 		struct view timezone; /* of boxes that are made from an image; "" = the image's own */
 	} defaults;
@@ -169,7 +170,7 @@ struct config {
 	} uids;
 	struct {
 		struct view backend; /* "auto", "btrfs", "copy": see src/keeper/disk.h */
-		uint64_t size_mb;    /* of the loop file at first, 0 = as fits */
+		uint64_t size_mb;    /* of the loop file, 0 = as fits, and it grows */
 	} data;
 	struct {
 		struct view

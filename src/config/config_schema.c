@@ -56,7 +56,8 @@ static const struct json_field defaults_fields[] = {
 	{ "workdir", JSON_F_STRING, WITHIN(defaults, workdir), .min = 1, .max = PATH_LONGEST },
 	{ "ttl_seconds", JSON_F_U64, WITHIN(defaults, ttl_seconds), .max = SECONDS_MOST },
 	{ "limits", JSON_F_OBJECT, WITHIN(defaults, limits), .sub = &default_limits, .nullable = true },
-	{ "disk_mb", JSON_F_U64, WITHIN(defaults, disk_mb), .max = UINT64_C(1) << 30 },
+	{ "disk_mb", JSON_F_U64, WITHIN(defaults, disk_mb), .max = UINT64_C(1) << 30,
+	  .has = WITHIN(defaults, has_disk_mb), .nullable = true, .skip = JSON_NULL_EMPTY },
 	{ "sudo", JSON_F_BOOL, WITHIN(defaults, sudo) },
 	{ "timezone", JSON_F_STRING, WITHIN(defaults, timezone), .max = ZONES_NAME_MAX },
 };

@@ -16,6 +16,7 @@ struct keeper {
 	struct mux mux;
 	uint64_t calls;          /* that were sent, for the metrics */
 	char storage_wrong[192]; /* of boxes' files, as the keeper says; "": nothing */
+	uint64_t storage_size, storage_free, storage_beneath; /* bytes */
 	void (*on_lost)(struct core *c);
 };
 
