@@ -50,7 +50,7 @@ test:
 	@scripts/deps build test format arm64
 	@exec scripts/test
 
-# Format, layers, names in documents, duplicates: seconds. `make test` runs it, too.
+# Format, layers, names in documents, duplicates, what is exported for nothing: seconds. `make test` runs it, too.
 check: build
 	@scripts/deps format arm64
 	@exec scripts/check

@@ -18,11 +18,11 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
-SETTINGS_HEADERS = ("src/base/bounds.h", "src/config/config.h", "src/config/zones.h")  # the bounds in the table of settings
 FILES = {"etc/grafana/paddock.json": "paddock-grafana.json", "etc/paddock.yaml": "paddock.yaml", "api/wire.proto": "wire.proto"}  # that a page may link to
 # What is shown for something that is not a page itself.
 NEAR = {"README.md": "docs/README.md", "docs/design": "docs/design/attacks.md", "api/openapi.yaml": "api/index.md",
         "man/paddock.yaml.5": "src/config/config_schema.c"}
+SETTINGS_FROM = ("src/config/config.h", "src/config/zones.h", "src/model/box_limits.h", "src/model/box_limits.def")  # besides their table
 TEXT_MOST = 3000  # characters of a section that the search knows
 
 
@@ -51,7 +51,7 @@ def sources():
     found = [HERE / "nav.json", *HERE.glob("*.py"), *HERE.glob("docs.*"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/*/*.md"),
              *ROOT.glob("docs/screenshots/*.png"), *(ROOT / name for name in FILES),
              *(ROOT / name for name in ("SECURITY.md", "CONTRIBUTING.md", "man/paddock.1", "man/paddock.yaml.5", "api/openapi.yaml",
-                                        "src/config/config_schema.c", *SETTINGS_HEADERS,
+                                        "src/config/config_schema.c", *SETTINGS_FROM,
                                         "sdk/python/README.md", "sdk/typescript/README.md"))]
     return sorted(set(found))
 
@@ -85,7 +85,8 @@ def entries(section, entry):
     if source == "man/paddock.1":
         text = manual.markdown(read(source), source, "Command line")
     elif source == "src/config/config_schema.c":
-        text = settings.markdown(read(source), [read(name) for name in SETTINGS_HEADERS], read("etc/paddock.yaml"), read("man/paddock.yaml.5"))
+        text = settings.markdown(read(source), [read(name) for name in SETTINGS_FROM if name.endswith(".h")], read("etc/paddock.yaml"),
+                                 read("man/paddock.yaml.5"), read("src/model/box_limits.def"))
     else:
         text = read(source)
     yield Doc(source, url, section, text, label)

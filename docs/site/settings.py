@@ -1,5 +1,5 @@
-"""The reference of the configuration, as Markdown: keys, types and ranges from the table in src/config/config_schema.c, defaults from
-etc/paddock.yaml, meanings from paddock.yaml(5). A key that one of them does not have is an error."""
+"""The reference of the configuration, as Markdown: keys, types and ranges from the table in src/config/config_schema.c and from
+src/model/box_limits.def, defaults from etc/paddock.yaml, meanings from paddock.yaml(5). A key that one of them does not have is an error."""
 import json
 import re
 
@@ -46,6 +46,20 @@ def tables(source, headers):
         if len(fields) != len(re.findall(r'\{ "', body)):
             raise SettingsError(f"config_schema.c: {name}_fields is not read as a whole")
         found[name] = fields
+    return found
+
+
+def limits_tables(source, headers):
+    """The same of the list of limits, src/model/box_limits.def: the defaults, and the most that there may be."""
+    defined = {name: value for text in headers for name, value in re.findall(r"^#define (\w+)[ \t]+([^\n/]+)$", text, re.M)}
+    found = {"box_limits_default_schema": [], "box_limits_max_schema": []}
+    for kind, name, low, high in re.findall(r"^LIMIT\((\w+), (\w+), \w+, \w+, ([^,]+), ([^,]+),", source, re.M):
+        json_kind, low, high = "JSON_F_DOUBLE" if kind == "CPU" else "JSON_F_U64", constant(low, defined), constant(high, defined)
+        if kind != "DISK":
+            found["box_limits_default_schema"].append((name, json_kind, {"min": low, "max": high}, ""))
+            found["box_limits_max_schema"].append((name, json_kind, {"min": low if kind == "COUNT" else 0, "max": high}, ""))
+    if len(found["box_limits_max_schema"]) < 3:
+        raise SettingsError("box_limits.def: not read as a whole")
     return found
 
 
@@ -110,8 +124,9 @@ pool:
 """
 
 
-def markdown(schema, headers, sample, page):
-    fields = {path: (kind, limits) for path, kind, limits in walk(tables(schema, headers), "config")}
+def markdown(schema, headers, sample, page, limits_list=None):
+    table = tables(schema, headers) | (limits_tables(limits_list, headers) if limits_list else {})
+    fields = {path: (kind, limits) for path, kind, limits in walk(table, "config")}
     given, items = defaults(sample), manual.items(page, "paddock.yaml.5", "SETTINGS")
     explained, sections, out = {}, {}, [INTRO]
     for tags, body in items:

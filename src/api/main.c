@@ -128,7 +128,7 @@ static int read_environment(struct api *a, struct core_setup *s, struct err *e)
 	if (service_number("PADDOCK_LISTEN_FDS", &a->n_listen, e) < 0 ||
 	    service_number("PADDOCK_DISK_MB", &disk_mb, e) < 0)
 		return -1;
-	a->config.defaults.disk_mb = disk_mb;
+	a->config.defaults.limits.disk_mb = disk_mb;
 	if (a->n_listen < 1 || a->n_listen > LISTEN_MAX)
 		return err_set(e, ERR_INTERNAL, "PADDOCK_LISTEN_FDS must be between 1 and %d", LISTEN_MAX);
 	if (hash && text_unhex(view_of(hash), s->admin_hash, sizeof(s->admin_hash)) < 0)

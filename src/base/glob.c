@@ -48,7 +48,8 @@ static size_t one_match(struct view pattern, unsigned char c)
 	return (unsigned char)pattern.p[0] == c ? 1 : 0;
 }
 
-bool glob_name(struct view pattern, struct view name)
+/* One part with one name. */
+static bool glob_name(struct view pattern, struct view name)
 {
 	struct view star = VIEW_NONE, rest = VIEW_NONE; /* behind the last star, and what it has not eaten */
 	while (name.n) {

@@ -12,5 +12,3 @@
 #define GLOB_MAX 1024
 
 bool glob_match(struct view pattern, struct view path);
-/* One part with one name. */
-bool glob_name(struct view pattern, struct view name);

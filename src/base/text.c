@@ -144,6 +144,16 @@ bool text_is_utf8(struct view v)
 	return text_utf8_prefix(v) == v.n;
 }
 
+bool text_is_plain(struct view v)
+{
+	for (size_t i = 0; i < v.n; i++) {
+		const char c = v.p[i];
+		if (((uint8_t)c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7f)
+			return false;
+	}
+	return text_is_utf8(v);
+}
+
 size_t text_utf8_prefix(struct view v)
 {
 	const uint8_t *p = (const uint8_t *)v.p;

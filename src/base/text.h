@@ -9,7 +9,8 @@ void text_hex(const void *p, size_t n, char *dst);               /* writes 2n ch
 int text_unhex(struct view v, void *dst, size_t n) _must_check_; /* exactly n bytes, -EINVAL */
 int text_base64(struct buf *out, struct view in);
 int text_unbase64(struct buf *out, struct view in) _must_check_; /* strict, padded; -EINVAL */
-bool text_is_utf8(struct view v); /* strict: no surrogates, no overlong forms */
+bool text_is_utf8(struct view v);  /* strict: no surrogates, no overlong forms */
+bool text_is_plain(struct view v); /* and no control characters but those that space it out */
 /* Length of the longest prefix that is whole UTF-8 (cuts a split character at the end). */
 size_t text_utf8_prefix(struct view v);
 /* Whether all of it is the beginning of one character. */

@@ -17,7 +17,7 @@
 /* What programs ask for: processors, memory, load, file systems, settings. Left out are the machine's devices
  * and disks, and whatever takes a lock that others wait for (locks, zoneinfo, diskstats, consoles, crypto).
  */
-const char *const plan_proc[] = {
+static const char *const plan_proc[] = {
 	"cgroups", "cpuinfo", "devices", "filesystems", "loadavg",     "meminfo", "mounts",  "net",    "self",
 	"stat",    "swaps",   "sys",     "sysvipc",     "thread-self", "uptime",  "version", "vmstat", NULL,
 };
@@ -94,7 +94,7 @@ static void plan_files(struct plan *p, const struct plan_image *image)
 	add_dir(p, "workspace", -1, 0755, PLAN_USER);
 
 	/* Memory file systems count as the box's memory; together they stay well below it. */
-	uint64_t memory = p->spec.limits.memory_bytes;
+	uint64_t memory = p->spec.limits.memory_mb << 20;
 	add_mount(p, (struct plan_mount){
 			     .kind = PLAN_PROC, .target = "/proc", .attr = QUIET | MOUNT_ATTR_NOEXEC });
 	add_mount(p,
@@ -151,39 +151,4 @@ int plan_make(const struct spec *s, const struct plan_image *image, uint32_t slo
 		      CAP(CAP_KILL) | CAP(CAP_SETGID) | CAP(CAP_SETUID) | CAP(CAP_NET_BIND_SERVICE);
 	*ret = p;
 	return 0;
-}
-
-int plan_print(const struct plan *p, struct buf *out)
-{
-	static const char *const kinds[] = {
-		[PLAN_LAYER] = "layer",         [PLAN_STORE] = "store",   [PLAN_DEV] = "dev",
-		[PLAN_WORKSPACE] = "workspace", [PLAN_DEVPTS] = "devpts", [PLAN_TMPFS] = "tmpfs",
-		[PLAN_PROC] = "proc",           [PLAN_HOST] = "host"
-	};
-	buf_printf(out, "box %s backend %s host %s uids %u+%u caps %llx\n", p->spec.id, p->spec.backend,
-		   p->spec.hostname, p->uid_base, PLAN_IDS, (unsigned long long)p->root_caps);
-	if (p->spec.sudo)
-		buf_puts(out, "sudo\n");
-	buf_printf(out, "cgroup cpu %u memory %llu pids %u\n", p->spec.limits.cpu_milli,
-		   (unsigned long long)p->spec.limits.memory_bytes, p->spec.limits.pids);
-	for (unsigned i = 0; i < p->n_dirs; i++)
-		buf_printf(out, "dir %s %o %u\n", p->dirs[i].name, p->dirs[i].mode, p->dirs[i].owner);
-	for (unsigned i = 0; i < p->n_mounts; i++) {
-		const struct plan_mount *m = &p->mounts[i];
-		buf_printf(out, "mount %s %s", m->target, kinds[m->kind]);
-		if (m->kind == PLAN_LAYER)
-			buf_printf(out, " %u", m->layer);
-		if (m->source)
-			buf_printf(out, " %s", m->source);
-		if (m->size)
-			buf_printf(out, " size=%llu mode=%s", (unsigned long long)m->size, m->mode);
-		buf_printf(out, "%s%s%s%s\n", m->attr & MOUNT_ATTR_RDONLY ? " ro" : "",
-			   m->attr & MOUNT_ATTR_NOSUID ? " nosuid" : "",
-			   m->attr & MOUNT_ATTR_NODEV ? " nodev" : "",
-			   m->attr & MOUNT_ATTR_NOEXEC ? " noexec" : "");
-	}
-	for (unsigned i = 0; i < p->n_rlimits; i++)
-		buf_printf(out, "rlimit %s %llu\n", p->rlimits[i].name,
-			   (unsigned long long)p->rlimits[i].value);
-	return out->bad;
 }

@@ -69,12 +69,9 @@ struct plan {
 
 /* /proc beside the processes: what a box sees of it. Everything else that the kernel has there is hidden
  * behind an empty file or directory; what is visible and can be written to is made read-only. */
-extern const char *const plan_proc[];
 extern const char *const plan_readonly[];
 bool plan_proc_hidden(const char *name); /* an entry of /proc's top level */
 #define PLAN_MASKS 96
 
 int plan_make(const struct spec *s, const struct plan_image *image, uint32_t slot, uint32_t uids_base,
 	      struct plan *ret, struct err *e) _must_check_;
-/* As text, for tests. */
-int plan_print(const struct plan *p, struct buf *out) _must_check_;

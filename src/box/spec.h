@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "box_limits.h"
 #include "err.h"
 #include "view.h"
 
@@ -11,12 +12,6 @@
 #define SPEC_BACKEND 16 /* room for a backend's name */
 
 #define SPEC_BACKEND_NATIVE "native" /* also of boxes that were made before there was a choice */
-
-struct spec_limits {
-	uint32_t cpu_milli;
-	uint64_t memory_bytes;
-	uint32_t pids, nofile;
-};
 
 #define SPEC_MOUNTS     8
 #define SPEC_MOUNT_PATH 256
@@ -46,12 +41,11 @@ struct spec {
 	char id[SPEC_ID + 1];
 	char backend[SPEC_BACKEND]; /* whose walls: walls.h */
 	char hostname[64];
-	struct spec_limits limits;
+	struct box_limits limits;
 	bool readonly_root;
 	bool sudo;         /* its users may become root */
 	uint32_t thrash_s; /* of thrashing that PID 1 bears before it kills; 0: any. The keeper's own setting
 			    */
-	uint64_t disk_bytes;                      /* quota of its files, 0 = none */
 	char snapshot[SPEC_ID + 1];               /* whose files it starts with, "" = the image's alone */
 	bool existing;                            /* starts again with the files it has */
 	uint32_t require;                         /* FEATURE_BITs that it must have */
@@ -62,4 +56,4 @@ struct spec {
 bool spec_id_ok(struct view id);
 bool spec_has_workspace(const struct spec *s, const char *id, bool writable_only);
 /* ERR_INVALID that names the field. */
-int spec_check(const struct spec *s, const struct spec_limits *ceiling, struct err *e) _must_check_;
+int spec_check(const struct spec *s, const struct box_limits *ceiling, struct err *e) _must_check_;

@@ -75,7 +75,7 @@ int walls_freeze(const struct walls_box *b, bool on, int wait_ms)
 	return ops->freeze ? ops->freeze(b->walls, b, on, wait_ms) : -EOPNOTSUPP;
 }
 
-int walls_limit(const struct walls_box *b, const struct spec_limits *l)
+int walls_limit(const struct walls_box *b, const struct box_limits *l)
 {
 	const struct walls_ops *ops = b->walls->ops;
 	return ops->limit ? ops->limit(b->walls, b, l) : -EOPNOTSUPP;

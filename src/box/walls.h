@@ -124,7 +124,7 @@ struct walls_ops {
 	int (*freeze)(struct walls *w, const struct walls_box *b, bool on, int wait_ms);
 	int (*frozen)(struct walls *w, const struct walls_box *b, bool *ret);
 	/* Other limits, at once. -EBUSY: it uses more memory than that. NULL: they stay as they are. */
-	int (*limit)(struct walls *w, const struct walls_box *b, const struct spec_limits *l);
+	int (*limit)(struct walls *w, const struct walls_box *b, const struct box_limits *l);
 	/* Of a frozen box: puts what a snapshot needs besides the files into the storage. NULL: nothing. */
 	int (*snapshot)(struct walls *w, const struct walls_box *b, int storage, struct err *e);
 	int (*usage)(struct walls *w, const struct walls_box *b, struct walls_usage *ret);
@@ -162,8 +162,8 @@ const char *walls_can_name(unsigned bit); /* 0 … WALLS_CANS - 1 */
 
 /* ERR_WALLS with the part of the posture that is missing. */
 int walls_usable(const struct walls *w, struct err *e) _must_check_;
-int walls_freeze(const struct walls_box *b, bool on, int wait_ms) _must_check_;       /* or -EOPNOTSUPP */
-int walls_limit(const struct walls_box *b, const struct spec_limits *l) _must_check_; /* or -EOPNOTSUPP */
+int walls_freeze(const struct walls_box *b, bool on, int wait_ms) _must_check_;      /* or -EOPNOTSUPP */
+int walls_limit(const struct walls_box *b, const struct box_limits *l) _must_check_; /* or -EOPNOTSUPP */
 bool walls_frozen(const struct walls_box *b);
 int walls_usage(const struct walls_box *b, struct walls_usage *ret) _must_check_;
 int walls_snapshot(const struct walls_box *b, int storage, struct err *e) _must_check_;

@@ -251,6 +251,7 @@ static int print_state(struct cmd_ctx *ctx, const struct json *tx, struct err *e
 static int ask(const struct json *tx, struct err *e)
 {
 	const struct view confirm = session_text(json_get(tx, "card"), "confirm");
+	const struct view hint = session_text(json_get(tx, "card"), "confirm_hint");
 	char answer[16] = "";
 
 	if (!isatty(STDIN_FILENO))
@@ -260,7 +261,7 @@ static int ask(const struct json *tx, struct err *e)
 		return err_set(e, ERR_STATE, "it is %.*s already",
 			       VIEW_ARG(view_head(session_text(tx, "state"), 32)));
 	if (confirm.n)
-		fputs("\nThis is dangerous. To approve it, type the last 4 digits of the address: ", stderr);
+		fprintf(stderr, "\nThis is dangerous. To approve it: %.*s ", VIEW_ARG(hint));
 	else
 		fputs("\nApprove it? [y/N] ", stderr);
 	if (!fgets(answer, sizeof(answer), stdin))

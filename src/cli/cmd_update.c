@@ -10,17 +10,18 @@ struct update_flags {
 	const char *name, *on_end, *auto_resume, *ports_public;
 	const char *ttl, *idle;
 	struct opt_list metadata;
-	uint64_t memory_mb, pids, nofile, disk_mb;
-	double cpu;
+	struct box_limits_wish limits;
 };
 
-#define AT(member) offsetof(struct update_flags, member)
+#define AT(member)     offsetof(struct update_flags, member)
+#define OPTS_LIVE(...) __VA_ARGS__,
+#define OPTS_FIXED(...)
 static const struct opt OPTS[] = {
 	{ "name", 'n', OPT_TEXT, AT(name), "NAME", "a new name" },
-	{ "memory", 'm', OPT_MIB, AT(memory_mb), "SIZE", "memory limit: MiB, or with m or g" },
-	{ "cpu", 'c', OPT_CPU, AT(cpu), "CORES", "CPU limit, such as 0.5" },
-	{ "pids", 0, OPT_COUNT, AT(pids), "N", "limit on processes and threads" },
-	{ "disk", 0, OPT_MIB, AT(disk_mb), "SIZE", "disk limit: MiB, or with m or g" },
+#define LIMIT(kind, name, member, wire, min, max, standard, most, change, flag, letter, help)                \
+	OPTS_##change(CREATE_LIMIT(kind, AT(limits.name), flag, letter, help))
+#include "box_limits.def"
+#undef LIMIT
 	{ "ttl", 0, OPT_TEXT, AT(ttl), "TIME", "end it after this time from now, or never" },
 	{ "idle", 0, OPT_TEXT, AT(idle), "TIME", "end it when it was not used for this time, or never" },
 	{ "on-end", 0, OPT_TEXT, AT(on_end), "WHAT", "what its end is: delete, stop or pause" },
@@ -55,28 +56,6 @@ static int put_choice(struct json_out *o, const char *key, const char *text, str
 	return 0;
 }
 
-static void put_number(struct json_out *o, const char *key, uint64_t n)
-{
-	if (n)
-		json_out_ku64(o, key, n);
-}
-
-static void put_limits(struct json_out *o, const struct update_flags *f)
-{
-	if (!f->memory_mb && !f->pids && !f->disk_mb && f->cpu == 0)
-		return;
-	json_out_key(o, "limits");
-	json_out_object(o);
-	put_number(o, "memory_mb", f->memory_mb);
-	put_number(o, "pids", f->pids);
-	put_number(o, "disk_mb", f->disk_mb);
-	if (f->cpu > 0) {
-		json_out_key(o, "cpu");
-		json_out_double(o, f->cpu);
-	}
-	json_out_end(o, '}');
-}
-
 static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
 	_cleanup_(buf_done) struct buf body = BUF_INIT(1u << 20);
@@ -96,7 +75,7 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 	if (f->on_end)
 		json_out_kz(&o, "on_end", f->on_end);
 	create_pairs(&o, "metadata", &f->metadata);
-	put_limits(&o, f);
+	create_put_limits(&o, &f->limits);
 	if (put_time(&o, "ttl_seconds", f->ttl, e) < 0 || put_time(&o, "idle_seconds", f->idle, e) < 0 ||
 	    put_choice(&o, "auto_resume", f->auto_resume, e) < 0 ||
 	    put_choice(&o, "ports_public", f->ports_public, e) < 0)

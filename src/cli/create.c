@@ -30,11 +30,10 @@ const struct opt create_opts[CREATE_OPTS] = {
 	  "mount this directory of the daemon's machine; its administrator must allow it; may be repeated" },
 	{ "workdir", 'w', OPT_TEXT, AT(workdir), "DIR", "the directory that commands start in" },
 	{ "tz", 0, OPT_TEXT, AT(timezone), "ZONE", "the time zone, such as Europe/Berlin" },
-	{ "memory", 'm', OPT_MIB, AT(memory_mb), "SIZE", "memory limit: MiB, or with m or g" },
-	{ "cpu", 'c', OPT_CPU, AT(cpu), "CORES", "CPU limit, such as 0.5" },
-	{ "pids", 0, OPT_COUNT, AT(pids), "N", "limit on processes and threads" },
-	{ "nofile", 0, OPT_COUNT, AT(nofile), "N", "limit on open files of a process" },
-	{ "disk", 0, OPT_MIB, AT(disk_mb), "SIZE", "disk limit: MiB, or with m or g" },
+#define LIMIT(kind, name, member, wire, min, max, standard, most, change, flag, letter, help)                \
+	CREATE_LIMIT(kind, AT(limits.name), flag, letter, help),
+#include "box_limits.def"
+#undef LIMIT
 	{ "snapshot", 0, OPT_TEXT, AT(snapshot), "SNAPSHOT", "start from this snapshot instead of an image" },
 	{ "workspace", 0, OPT_LIST, AT(workspaces), "WORKSPACE[:PATH][:ro]",
 	  "mount this workspace at PATH, by default /workspace; may be repeated" },
@@ -139,21 +138,12 @@ static void put_count(struct json_out *o, const char *key, uint64_t n)
 		json_out_ku64(o, key, n);
 }
 
-static void put_limits(struct json_out *o, const struct create_flags *f)
+void create_put_limits(struct json_out *o, const struct box_limits_wish *l)
 {
-	if (!f->memory_mb && !f->pids && !f->nofile && !f->disk_mb && f->cpu == 0)
-		return;
-	json_out_key(o, "limits");
-	json_out_object(o);
-	put_count(o, "memory_mb", f->memory_mb);
-	put_count(o, "pids", f->pids);
-	put_count(o, "nofile", f->nofile);
-	put_count(o, "disk_mb", f->disk_mb);
-	if (f->cpu > 0) {
-		json_out_key(o, "cpu");
-		json_out_double(o, f->cpu);
-	}
-	json_out_end(o, '}');
+	static const struct box_limits_wish none;
+
+	if (!json_equal(&box_limits_set_schema, l, &none))
+		json_out_kwrite(o, "limits", &box_limits_set_schema, l);
 }
 
 /* "NAME", "NAME:/PATH", and either with ":ro" or ":rw". */
@@ -335,7 +325,7 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 	put_text(&o, "timezone", f->timezone);
 	create_pairs(&o, "env", &env);
 	create_pairs(&o, "metadata", &f->metadata);
-	put_limits(&o, f);
+	create_put_limits(&o, &f->limits);
 	put_text(&o, "snapshot", f->snapshot);
 	if (put_workspaces(&o, &f->workspaces, e) < 0)
 		return -1;

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "box_limits.h"
 #include "opts.h"
 #include "session.h"
 
@@ -11,14 +12,26 @@ struct create_flags {
 	const char *snapshot, *on_end, *backend;
 	struct opt_list env, env_file, metadata, allow, volumes, mounts, workspaces, require;
 	struct opt_list secret_env, secret_file;
-	uint64_t memory_mb, pids, nofile, disk_mb, ttl_ms, idle_ms;
-	double cpu;
+	struct box_limits_wish limits; /* 0: absent */
+	uint64_t ttl_ms, idle_ms;
 	bool readonly_root, no_sudo, auto_resume;
 };
 
 /* The first CREATE_RUN_OPTS of them are for `run` as well. */
-enum { CREATE_RUN_OPTS = 22, CREATE_OPTS = 28 };
+enum { CREATE_RUN_OPTS = 17 + BOX_LIMITS, CREATE_OPTS = CREATE_RUN_OPTS + 6 };
 extern const struct opt create_opts[CREATE_OPTS];
+
+/* The option of a limit: for each line of box_limits.def. */
+#define CREATE_LIMIT(kind, at, flag, letter, help)                                                           \
+	{                                                                                                    \
+		flag, letter, CREATE_LIMIT_##kind(at), help                                                  \
+	}
+#define CREATE_LIMIT_CPU(at)    OPT_CPU, at, "CORES"
+#define CREATE_LIMIT_MEMORY(at) OPT_MIB, at, "SIZE"
+#define CREATE_LIMIT_COUNT(at)  OPT_COUNT, at, "N"
+#define CREATE_LIMIT_DISK(at)   CREATE_LIMIT_MEMORY(at)
+/* `limits` of a request, unless there is none. */
+void create_put_limits(struct json_out *o, const struct box_limits_wish *l);
 
 /* *ret is the new box's object. */
 int create_box(struct session *s, const struct create_flags *f, struct json **ret,

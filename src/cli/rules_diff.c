@@ -286,6 +286,20 @@ static void diff_counts(struct diff *d, const struct sgn_rules *was, const struc
 		   or_usual(n, UINT32_MAX) > or_usual(b, UINT32_MAX));
 }
 
+static void diff_fee(struct diff *d, const char *what, struct view was, struct view now)
+{
+	char amount[U256_UNITS];
+
+	if (view_eq(was, now))
+		return;
+	struct buf *out = line(d, !no_more(now, was));
+	amount_text(now, AMOUNT_NATIVE, amount);
+	buf_printf(out, "fees %s: %s", what, now.n ? amount : "not limited");
+	amount_text(was, AMOUNT_NATIVE, amount);
+	buf_printf(out, " (before: %s)", was.n ? amount : "not limited");
+	end(d);
+}
+
 /* Here an absent amount allows nothing. */
 static void diff_auto(struct diff *d, struct view was, struct view now)
 {
@@ -313,6 +327,8 @@ struct rules_diff rules_diff(struct buf *out, const struct sgn_rules *was, const
 	diff_limits(&d, was, now);
 	diff_addresses(&d, was, now);
 	diff_flags(&d, was, now);
+	diff_fee(&d, "of one transaction", was->fee_per_tx, now->fee_per_tx);
+	diff_fee(&d, "in 24 hours", was->fee_day, now->fee_day);
 	diff_auto(&d, was->auto_below, now->auto_below);
 	diff_counts(&d, was, now);
 	diff_typed(&d, was, now);

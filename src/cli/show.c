@@ -176,7 +176,8 @@ static bool read_time(struct view v, int64_t *ret_ms)
 	return true;
 }
 
-bool show_age(struct buf *out, struct view time, int64_t now_ms)
+/* How far a time as the API writes it is from now: "3 m ago", "in 2 h". False: it is no time. */
+static bool show_age(struct buf *out, struct view time, int64_t now_ms)
 {
 	int64_t at, s;
 	const char *unit = "s";

@@ -40,8 +40,6 @@ int show_list(const struct json *answer, const char *list, const char *const *ti
 
 /* "512 B", "1.5 GiB" */
 void show_size(struct buf *out, uint64_t bytes);
-/* How far a time as the API writes it is from now: "3 m ago", "in 2 h". False: it is no time. */
-bool show_age(struct buf *out, struct view time, int64_t now_ms);
 
 /* Indented by two, with a newline at its end. */
 int show_json(const struct json *j, struct err *e) _must_check_;

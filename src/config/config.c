@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "bounds.h"
 #include "config.h"
 #include "config_schema.h"
 #include "egress.h"
@@ -34,12 +33,10 @@ static const struct config DEFAULTS = {
 		.image = VIEW("machine"),
 		.user = VIEW("user"),
 		.workdir = VIEW("/workspace"),
-		.limits = { .cpu = 1, .memory_mb = 512, .pids = 256, .nofile = 1024 },
 		.sudo = true,
 		.timezone = VIEW(""),
 	},
 	.max = {
-		.limits = { .pids = 4096, .nofile = 16384 },
 		.boxes = 4000,
 		.thrash_seconds = 20,
 		.build_cache_mb = 4096,
@@ -184,7 +181,7 @@ static int check_names(const struct check *c)
 	if (!view_is(cfg->data.backend, "auto") && !view_is(cfg->data.backend, "btrfs") &&
 	    !view_is(cfg->data.backend, "copy"))
 		return bad(c, "data.backend", "must be auto, btrfs or copy");
-	if (cfg->max.disk_mb && cfg->defaults.disk_mb > cfg->max.disk_mb)
+	if (cfg->max.limits.disk_mb && cfg->defaults.limits.disk_mb > cfg->max.limits.disk_mb)
 		return bad(c, "defaults.disk_mb", "must not be above max.disk_mb");
 	if (!made_of(cfg->cgroup.parent, LOWER UPPER DIGITS "._-/", "./") || has_dotdot(cfg->cgroup.parent))
 		return bad(c, "cgroup.parent", "must be a relative path without \"..\"");
@@ -285,7 +282,7 @@ static int check_places(const struct check *c)
 /* A zero ceiling means what the machine has. */
 static int resolve_machine(const struct check *c)
 {
-	struct config_limits *most = &c->config->max.limits;
+	struct box_limits_wish *most = &c->config->max.limits;
 	long cores = sysconf(_SC_NPROCESSORS_ONLN), pages = sysconf(_SC_PHYS_PAGES),
 	     size = sysconf(_SC_PAGESIZE);
 
@@ -294,7 +291,8 @@ static int resolve_machine(const struct check *c)
 	if (most->cpu == 0)
 		most->cpu = (double)cores;
 	if (most->memory_mb == 0)
-		most->memory_mb = MAX((uint64_t)pages * (uint64_t)size / 4 * 3 >> 20, BOUNDS_MEMORY_MB_MIN);
+		most->memory_mb = MAX((uint64_t)pages * (uint64_t)size / 4 * 3 >> 20,
+				      box_limits_min(BOX_LIMIT_AT_memory_mb));
 	return 0;
 }
 
@@ -310,35 +308,35 @@ static int fit_u64(const struct check *c, const char *path, const char *ceiling,
 	return 0;
 }
 
+static int fit_limits(const struct check *c)
+{
+	for (unsigned i = 0; i < BOX_LIMITS; i++) {
+		const char *name = box_limits_rows[i].name;
+		char path[64];
+
+		/* 0, what the machine has, has been replaced. */
+		snprintf(path, sizeof(path), "max.limits.%s", name);
+		if (!box_limits_most_works(i, &c->config->max.limits))
+			return bad(c, path, "must be 0 or at least %g", box_limits_rows[i].min);
+		snprintf(path, sizeof(path), "defaults.limits.%s", name);
+		if (!box_limits_fit(i, &c->config->defaults.limits, &c->config->max.limits, given(c, path)))
+			return bad(c, path, "must not exceed max.limits.%s", name);
+	}
+	return 0;
+}
+
 static int fit_defaults(const struct check *c)
 {
-	struct config_limits *d = &c->config->defaults.limits;
-	const struct config_limits *most = &c->config->max.limits;
 	uint64_t *ttl = &c->config->defaults.ttl_seconds, max_ttl = c->config->max.ttl_seconds;
 
-	/* 0, what the machine has, has been replaced. */
-	if (most->cpu < BOUNDS_CPU_MILLI_MIN / 1000.0)
-		return bad(c, "max.limits.cpu", "must be 0 or at least %g", BOUNDS_CPU_MILLI_MIN / 1000.0);
-	if (most->memory_mb < BOUNDS_MEMORY_MB_MIN)
-		return bad(c, "max.limits.memory_mb", "must be 0 or at least %d", BOUNDS_MEMORY_MB_MIN);
-	if (d->cpu > most->cpu) {
-		if (given(c, "defaults.limits.cpu"))
-			return bad(c, "defaults.limits.cpu", "must not exceed max.limits.cpu");
-		d->cpu = most->cpu;
-	}
+	if (fit_limits(c) < 0)
+		return -1;
 	if (max_ttl && *ttl == 0) { /* 0 is "no end": more than any ceiling */
 		if (given(c, "defaults.ttl_seconds"))
 			return bad(c, "defaults.ttl_seconds", "must not be 0 when max.ttl_seconds is set");
 		*ttl = max_ttl;
 	}
-	if (max_ttl && fit_u64(c, "defaults.ttl_seconds", "max.ttl_seconds", ttl, max_ttl) < 0)
-		return -1;
-	if (fit_u64(c, "defaults.limits.memory_mb", "max.limits.memory_mb", &d->memory_mb, most->memory_mb) <
-		    0 ||
-	    fit_u64(c, "defaults.limits.pids", "max.limits.pids", &d->pids, most->pids) < 0 ||
-	    fit_u64(c, "defaults.limits.nofile", "max.limits.nofile", &d->nofile, most->nofile) < 0)
-		return -1;
-	return 0;
+	return max_ttl ? fit_u64(c, "defaults.ttl_seconds", "max.ttl_seconds", ttl, max_ttl) : 0;
 }
 
 /* The ranges of the boxes lie between the machine's users and the last uid, beside the api's. */
@@ -724,6 +722,7 @@ int config_from_doc(struct arena *a, const struct json *doc, bool with_lines, st
 		    struct err *e)
 {
 	struct config config = DEFAULTS;
+	box_limits_preset(&config.defaults.limits, &config.max.limits);
 	const struct check c = { .config = &config, .doc = doc, .with_lines = with_lines, .e = e };
 
 	if (json_read(a, doc, &config_schema, &config, with_lines, e) < 0)

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 
 #include "arena.h"
+#include "box_limits.h"
 #include "buf.h"
 #include "err.h"
 #include "json.h"
@@ -17,11 +18,6 @@
  * stride would put the same user of all boxes into one bucket of the kernel's table. */
 #define CONFIG_UID_STRIDE 65664u
 #define CONFIG_UID_LEAST  100000u /* the machine's own users and services lie below */
-
-struct config_limits {
-	double cpu; /* cores */
-	uint64_t memory_mb, pids, nofile;
-};
 
 /* For all boxes that run. */
 struct config_budget {
@@ -65,8 +61,6 @@ struct config_url {
 };
 /* ERR_INVALID goes on after the name of what is read: "must begin with …". */
 int config_url(struct view url, struct config_url *ret, struct err *e) _must_check_;
-/* The same for wss://, and for ws:// to this machine alone. */
-int config_ws_url(struct view url, struct config_url *ret, struct err *e) _must_check_;
 
 /* A chain of agents. */
 struct config_chain {
@@ -132,22 +126,19 @@ struct config {
 		struct view cert, key; /* PEM files; both or none */
 	} tls;
 	struct {
-		struct view image;    /* "machine" */
-		struct view user;     /* "user" */
-		struct view workdir;  /* "/workspace" */
-		uint64_t ttl_seconds; /* 0 = no end */
-		struct config_limits limits;
-		uint64_t disk_mb;     /* quota of a box's files, 0 = none */
-		bool has_disk_mb;     /* false: chosen by the keeper */
-		bool sudo;            /* users of boxes become root by sudo; false: of no box */
+		struct view image;             /* "machine" */
+		struct view user;              /* "user" */
+		struct view workdir;           /* "/workspace" */
+		uint64_t ttl_seconds;          /* 0 = no end */
+		struct box_limits_wish limits; /* disk_mb: 0 = none, without one the keeper chooses */
+		bool sudo;                     /* users of boxes become root by sudo; false: of no box */
 		struct view timezone; /* of boxes that are made from an image; "" = the image's own */
 	} defaults;
 	struct {
-		struct config_limits limits; /* what one box may ask for at most */
-		uint64_t boxes;              /* in all */
-		uint64_t disk_mb;            /* of one box, 0 = no ceiling */
-		uint64_t ttl_seconds;        /* 0 = none */
-		uint64_t build_cache_mb;     /* of a tenant: states of builds between their steps; 0 = none */
+		struct box_limits_wish limits; /* what one box may ask for at most; disk_mb 0 = no ceiling */
+		uint64_t boxes;                /* in all */
+		uint64_t ttl_seconds;          /* 0 = none */
+		uint64_t build_cache_mb; /* of a tenant: states of builds between their steps; 0 = none */
 		uint64_t thrash_seconds; /* at the memory limit, before the largest program is killed; 0 = for
 					    ever */
 		uint64_t exec_timeout_ms;   /* default and maximum of one exec */

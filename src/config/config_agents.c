@@ -61,7 +61,8 @@ int config_url(struct view url, struct config_url *ret, struct err *e)
 	return read_url(url, tls ? 8 : 7, tls, ret, e);
 }
 
-int config_ws_url(struct view url, struct config_url *ret, struct err *e)
+/* The same for wss://, and for ws:// to this machine alone. */
+static int config_ws_url(struct view url, struct config_url *ret, struct err *e)
 {
 	bool tls = view_starts(url, "wss://");
 	struct config_url u;

@@ -3,7 +3,6 @@
  * and writing all of them. Reading is json_read; what a table cannot say is checked
  * in config.c.
  */
-#include "bounds.h"
 #include "config.h"
 #include "config_schema.h"
 #include "text.h"
@@ -11,10 +10,9 @@
 
 #include "poison.h"
 
-#define PATH_LONGEST   1024
-#define MEMORY_MB_MOST (UINT64_C(1) << 24)
-#define SECONDS_MOST   UINT64_C(3153600000) /* a hundred years: no arithmetic on times overflows */
-#define UID_MOST       (UINT32_MAX - 1)     /* the last value means "none" */
+#define PATH_LONGEST 1024
+#define SECONDS_MOST UINT64_C(3153600000) /* a hundred years: no arithmetic on times overflows */
+#define UID_MOST     (UINT32_MAX - 1)     /* the last value means "none" */
 
 #define FIELDS(array)                                                                                        \
 	{                                                                                                    \
@@ -22,27 +20,6 @@
 	}
 /* Offset of a member within a struct that is itself a member of struct config. */
 #define WITHIN(outer, inner) (offsetof(struct config, outer.inner) - offsetof(struct config, outer))
-
-static const struct json_field default_limits_fields[] = {
-	{ "cpu", JSON_F_DOUBLE, offsetof(struct config_limits, cpu), .fmin = BOUNDS_CPU_MILLI_MIN / 1000.0,
-	  .fmax = 4096 },
-	{ "memory_mb", JSON_F_U64, offsetof(struct config_limits, memory_mb), .min = BOUNDS_MEMORY_MB_MIN,
-	  .max = MEMORY_MB_MOST },
-	{ "pids", JSON_F_U64, offsetof(struct config_limits, pids), .min = BOUNDS_PIDS_MIN, .max = 4194304 },
-	{ "nofile", JSON_F_U64, offsetof(struct config_limits, nofile), .min = BOUNDS_NOFILE_MIN,
-	  .max = 1048576 },
-};
-static const struct json_schema default_limits = FIELDS(default_limits_fields);
-
-/* 0 for cpu and memory_mb: what the machine has, see config.c. */
-static const struct json_field max_limits_fields[] = {
-	{ "cpu", JSON_F_DOUBLE, offsetof(struct config_limits, cpu), .fmax = 4096 },
-	{ "memory_mb", JSON_F_U64, offsetof(struct config_limits, memory_mb), .max = MEMORY_MB_MOST },
-	{ "pids", JSON_F_U64, offsetof(struct config_limits, pids), .min = BOUNDS_PIDS_MIN, .max = 4194304 },
-	{ "nofile", JSON_F_U64, offsetof(struct config_limits, nofile), .min = BOUNDS_NOFILE_MIN,
-	  .max = 1048576 },
-};
-static const struct json_schema max_limits = FIELDS(max_limits_fields);
 
 static const struct json_field tls_fields[] = {
 	{ "cert", JSON_F_STRING, WITHIN(tls, cert), .max = PATH_LONGEST },
@@ -55,9 +32,10 @@ static const struct json_field defaults_fields[] = {
 	{ "user", JSON_F_STRING, WITHIN(defaults, user), .min = 1, .max = 32 },
 	{ "workdir", JSON_F_STRING, WITHIN(defaults, workdir), .min = 1, .max = PATH_LONGEST },
 	{ "ttl_seconds", JSON_F_U64, WITHIN(defaults, ttl_seconds), .max = SECONDS_MOST },
-	{ "limits", JSON_F_OBJECT, WITHIN(defaults, limits), .sub = &default_limits, .nullable = true },
-	{ "disk_mb", JSON_F_U64, WITHIN(defaults, disk_mb), .max = UINT64_C(1) << 30,
-	  .has = WITHIN(defaults, has_disk_mb), .nullable = true, .skip = JSON_NULL_EMPTY },
+	{ "limits", JSON_F_OBJECT, WITHIN(defaults, limits), .sub = &box_limits_default_schema,
+	  .nullable = true },
+	{ "disk_mb", JSON_F_U64, WITHIN(defaults, limits.disk_mb), .max = BOX_LIMITS_DISK_MB_MAX,
+	  .has = WITHIN(defaults, limits.has_disk_mb), .nullable = true, .skip = JSON_NULL_EMPTY },
 	{ "sudo", JSON_F_BOOL, WITHIN(defaults, sudo) },
 	{ "timezone", JSON_F_STRING, WITHIN(defaults, timezone), .max = ZONES_NAME_MAX },
 };
@@ -65,7 +43,8 @@ static const struct json_schema defaults = FIELDS(defaults_fields);
 
 static const struct json_field budget_fields[] = {
 	{ "cpu", JSON_F_DOUBLE, offsetof(struct config_budget, cpu), .fmax = 1048576 },
-	{ "memory_mb", JSON_F_U64, offsetof(struct config_budget, memory_mb), .max = MEMORY_MB_MOST },
+	{ "memory_mb", JSON_F_U64, offsetof(struct config_budget, memory_mb),
+	  .max = BOX_LIMITS_MEMORY_MB_MAX },
 };
 static const struct json_schema budget = FIELDS(budget_fields);
 
@@ -79,9 +58,9 @@ static const struct json_field tenant_fields[] = {
 static const struct json_schema tenant = FIELDS(tenant_fields);
 
 static const struct json_field max_fields[] = {
-	{ "limits", JSON_F_OBJECT, WITHIN(max, limits), .sub = &max_limits, .nullable = true },
+	{ "limits", JSON_F_OBJECT, WITHIN(max, limits), .sub = &box_limits_max_schema, .nullable = true },
 	{ "boxes", JSON_F_U64, WITHIN(max, boxes), .min = 1, .max = 1000000 },
-	{ "disk_mb", JSON_F_U64, WITHIN(max, disk_mb), .max = UINT64_C(1) << 30 },
+	{ "disk_mb", JSON_F_U64, WITHIN(max, limits.disk_mb), .max = BOX_LIMITS_DISK_MB_MAX },
 	{ "ttl_seconds", JSON_F_U64, WITHIN(max, ttl_seconds), .max = SECONDS_MOST },
 	{ "thrash_seconds", JSON_F_U64, WITHIN(max, thrash_seconds), .max = 86400 },
 	{ "build_cache_mb", JSON_F_U64, WITHIN(max, build_cache_mb), .max = 1u << 30 },

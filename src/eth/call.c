@@ -36,7 +36,7 @@ const char *call_class_name(enum call_class c)
 	return (size_t)c < ELEMS(names) && names[c] ? names[c] : "unknown";
 }
 
-void call_worsen(struct call *c, enum call_class to)
+static void call_worsen(struct call *c, enum call_class to)
 {
 	c->class = MAX(c->class, to);
 }
@@ -63,6 +63,21 @@ static void add(struct frame *f, const uint8_t *asset, struct u256 amount, const
 	/* An approval of nothing takes one back; of an ERC-721 token it is one of the token 0. */
 	if (!u256_is_zero(&amount) || approval)
 		(void)call_add(f->c, &e);
+}
+
+/* What a wrapper calls, or who is given control. Once for each address, unless it is sent value. */
+static void add_target(struct frame *f, const uint8_t *to, struct u256 value)
+{
+	struct call_effect e = { .amount = value, .target = true };
+	bool known = address_eq(to, f->to);
+
+	for (unsigned i = 0; i < f->c->n; i++)
+		known |= f->c->effects[i].target && address_eq(f->c->effects[i].to, to);
+	if (known && u256_is_zero(&value))
+		return;
+	memcpy(e.asset, address_native, ADDRESS_SIZE);
+	memcpy(e.to, to, ADDRESS_SIZE);
+	(void)call_add(f->c, &e);
 }
 
 /* What the one who calls gives; a permit is of whoever has signed it. */
@@ -217,12 +232,14 @@ static void on_operator(struct frame *f, const struct abi *a)
 	const struct u256 on = abi_u256(&a[1]);
 
 	call_worsen(f->c, u256_is_zero(&on) ? CALL_APPROVAL : CALL_DANGEROUS);
+	if (!u256_is_zero(&on))
+		add_target(f, abi_address(&a[0]), U256_ZERO);
 }
 
 static void on_dangerous(struct frame *f, const struct abi *a)
 {
-	(void)a;
 	call_worsen(f->c, CALL_DANGEROUS);
+	add_target(f, abi_address(&a[0]), U256_ZERO);
 }
 
 static void on_opaque(struct frame *f, const struct abi *a)
@@ -249,13 +266,14 @@ static void within_by(struct frame *f, const uint8_t *sender, const uint8_t *to,
 	sub.sender = sender;
 
 	call_worsen(f->c, CALL_WRAPPED);
+	add_target(f, to, value);
+	*f->inner = u256_add_sat(f->inner, &value);
 	if (++sub.depth > CALL_DEPTH) {
 		call_worsen(f->c, CALL_UNKNOWN);
 		return;
 	}
 	sub.to = to;
 	sub.value = value;
-	*f->inner = u256_add_sat(f->inner, &value);
 	read_call(&sub, data);
 }
 
@@ -300,6 +318,8 @@ static void on_safe(struct frame *f, const struct abi *a)
 	 * anybody. */
 	if (!u256_is_zero(&operation) || !u256_is_zero(&gas_price))
 		call_worsen(f->c, CALL_DANGEROUS);
+	if (!u256_is_zero(&gas_price))
+		add_target(f, abi_address(&a[8]), U256_ZERO);
 	within(f, abi_address(&a[0]), abi_u256(&a[1]), a[2].bytes);
 }
 
@@ -453,6 +473,39 @@ static void read_call(struct frame *f, struct view data)
 	}
 	line(f, "call", data.n);
 	call_worsen(f->c, CALL_UNKNOWN);
+	for (unsigned i = 0; i < f->c->n; i++)
+		f->c->effects[i].opaque |= f->c->effects[i].target && address_eq(f->c->effects[i].to, f->to);
+}
+
+/* The rest of the value stays with the outermost contract. Value within a wrapper may be the wrapper's own
+ * money: it is ours to spend all the same. */
+static void add_value(struct call *c, const uint8_t *to, struct u256 value, const struct u256 *inner)
+{
+	struct call_effect *e = &c->effects[c->n];
+	struct u256 listed = U256_ZERO, rest;
+
+	for (unsigned i = 0; i < c->n; i++)
+		if (c->effects[i].target)
+			listed = u256_add_sat(&listed, &c->effects[i].amount);
+	if (u256_sub(u256_cmp(inner, &value) > 0 ? inner : &value, &listed, &rest) < 0 || u256_is_zero(&rest))
+		return;
+	*e = (struct call_effect){ .amount = rest };
+	memcpy(e->asset, address_native, ADDRESS_SIZE);
+	memcpy(e->to, to, ADDRESS_SIZE);
+	c->n++;
+}
+
+/* Targets that get nothing stand behind what is spent or allowed. */
+static void order(struct call *c)
+{
+	struct call_effect sorted[CALL_EFFECTS];
+	unsigned n = 0;
+
+	for (int bare = 0; bare < 2; bare++)
+		for (unsigned i = 0; i < c->n; i++)
+			if ((c->effects[i].target && u256_is_zero(&c->effects[i].amount)) == bare)
+				sorted[n++] = c->effects[i];
+	memcpy(c->effects, sorted, n * sizeof(*sorted));
 }
 
 void call_read(const struct call_input *in, struct call *ret)
@@ -474,10 +527,6 @@ void call_read(const struct call_input *in, struct call *ret)
 	} else {
 		read_call(&f, in->data);
 	}
-	/* Value within a wrapper may be the wrapper's own money: it is ours to spend all the same. */
-	struct call_effect *e = &ret->effects[ret->n];
-	*e = (struct call_effect){ .amount = u256_cmp(&inner, &in->value) > 0 ? inner : in->value };
-	memcpy(e->asset, address_native, ADDRESS_SIZE);
-	memcpy(e->to, f.to, ADDRESS_SIZE);
-	ret->n += !u256_is_zero(&e->amount);
+	add_value(ret, f.to, in->value, &inner);
+	order(ret);
 }

@@ -33,6 +33,9 @@ struct call_effect {
 	struct u256 amount;
 	uint8_t to[ADDRESS_SIZE]; /* recipient or spender */
 	bool approval;
+	/* `to` is called within a wrapper, or is given control: it is judged also where the amount is 0. */
+	bool target;
+	bool opaque;    /* a target whose call cannot be read */
 	bool unlimited; /* an approval of 2^255 and more, or up to a date */
 	/* of an approval */
 	uint8_t keeper[ADDRESS_SIZE]; /* the contract that keeps it: the token, or Permit2 */
@@ -56,13 +59,18 @@ struct call_input {
 	struct view data;
 };
 
-/* Never fails: what cannot be read is CALL_UNKNOWN. The effects hold the native value, too. */
+/* Never fails: what cannot be read is CALL_UNKNOWN. The effects hold the native value, too; those that spend
+ * or allow something come first. */
 void call_read(const struct call_input *in, struct call *ret);
 const char *call_class_name(enum call_class c);
+/* An approval of nothing takes one back, which is allowed of anybody. */
+static inline bool call_reaches(const struct call_effect *e)
+{
+	return e->target || !u256_is_zero(&e->amount);
+}
 
 /* For call_typed.c. False: there are too many, and the class is CALL_UNKNOWN. */
 bool call_add(struct call *c, const struct call_effect *e);
-void call_worsen(struct call *c, enum call_class to);
 
 struct typed;
 /* The same for typed data. */

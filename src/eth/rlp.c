@@ -25,7 +25,8 @@ static int long_length(struct view v, unsigned bytes, size_t *at, size_t *ret)
 	return 0;
 }
 
-int rlp_next(struct view *rest, struct rlp *ret)
+/* Takes the first item off `rest`. -EBADMSG. */
+static int rlp_next(struct view *rest, struct rlp *ret)
 {
 	const struct view v = *rest;
 	size_t at = 1, n;

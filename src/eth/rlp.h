@@ -16,8 +16,6 @@ struct rlp {
 	struct view whole; /* with the prefix */
 };
 
-/* Takes the first item off `rest`. -EBADMSG. */
-int rlp_next(struct view *rest, struct rlp *ret) _must_check_;
 /* All of `v` is one item. */
 int rlp_only(struct view v, struct rlp *ret) _must_check_;
 /* All of `v` is one item, and every item in it is canonical; lists nest at most RLP_DEPTH times. */

@@ -57,6 +57,38 @@ static void on_signal(struct loop_signals *s, int signo)
 		proc_reap(in);
 }
 
+static void on_quit(struct loop_task *task)
+{
+	loop_stop(CONTAINER(task, struct init, quit)->loop, 0);
+}
+
+/* After a start that failed; nothing else ends it. */
+static void init_stop(struct init *in)
+{
+	if (!in->loop)
+		return;
+	LIST_EACH (it, &in->conns)
+		conn_close(CONTAINER(it, struct conn, node));
+	loop_timer_stop(&in->retry);
+	loop_timer_stop(&in->settling);
+	loop_signals_stop(&in->signals);
+	int fd = in->listener.fd;
+	loop_io_stop(&in->listener);
+	fd_close(fd);
+	oom_stop(in);
+	farewell_stop(in);
+	sudo_stop(in);
+	space_stop(in);
+	spare_stop(in);
+	proc_stop(in);
+	/* What the above deferred has to run. */
+	loop_defer(in->loop, &in->quit, on_quit);
+	int r = loop_run(in->loop);
+	(void)r;
+	loop_free(in->loop);
+	in->loop = NULL;
+}
+
 int init_start(struct init *in, int listen_fd, struct err *e)
 {
 	_cleanup_(closep) int fd = listen_fd;
@@ -85,35 +117,4 @@ int init_start(struct init *in, int listen_fd, struct err *e)
 	/* Children that exited before the signal was watched. */
 	proc_reap(in);
 	return 0;
-}
-
-static void on_quit(struct loop_task *task)
-{
-	loop_stop(CONTAINER(task, struct init, quit)->loop, 0);
-}
-
-void init_stop(struct init *in)
-{
-	if (!in->loop)
-		return;
-	LIST_EACH (it, &in->conns)
-		conn_close(CONTAINER(it, struct conn, node));
-	loop_timer_stop(&in->retry);
-	loop_timer_stop(&in->settling);
-	loop_signals_stop(&in->signals);
-	int fd = in->listener.fd;
-	loop_io_stop(&in->listener);
-	fd_close(fd);
-	oom_stop(in);
-	farewell_stop(in);
-	sudo_stop(in);
-	space_stop(in);
-	spare_stop(in);
-	proc_stop(in);
-	/* What the above deferred has to run. */
-	loop_defer(in->loop, &in->quit, on_quit);
-	int r = loop_run(in->loop);
-	(void)r;
-	loop_free(in->loop);
-	in->loop = NULL;
 }

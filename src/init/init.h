@@ -48,4 +48,3 @@ struct init {
 
 /* Takes listen_fd. */
 int init_start(struct init *in, int listen_fd, struct err *e) _must_check_;
-void init_stop(struct init *in); /* for tests: PID 1 never does */

@@ -121,7 +121,7 @@ uint64_t oom_processes(void)
 
 /* ---- thrashing ---- */
 
-bool oom_is_thrashing(const struct oom_look *before, const struct oom_look *now)
+static bool oom_is_thrashing(const struct oom_look *before, const struct oom_look *now)
 {
 	uint64_t ms = now->at_ms - before->at_ms;
 	return now->limit && ms && now->anon * 100 >= now->limit * FULL && now->faults > before->faults &&

@@ -32,4 +32,3 @@ struct oom_look {
 	uint64_t limit, anon, faults; /* faults: major ones, since the beginning */
 	uint64_t at_ms;
 };
-bool oom_is_thrashing(const struct oom_look *before, const struct oom_look *now);

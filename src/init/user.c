@@ -74,7 +74,7 @@ static bool parse_line(struct view line, struct view who, bool by_number, struct
 	return true;
 }
 
-bool user_parse_passwd(struct view text, struct view who, struct user *ret, struct view *ret_name)
+static bool user_parse_passwd(struct view text, struct view who, struct user *ret, struct view *ret_name)
 {
 	for (int by_number = 0; by_number < 2; by_number++)
 		for (struct view rest = text; rest.n;)
@@ -93,7 +93,7 @@ static void add_group(struct user *u, gid_t gid)
 }
 
 /* name:password:gid:member,member */
-void user_parse_group(struct view text, struct view name, struct user *u)
+static void user_parse_group(struct view text, struct view name, struct user *u)
 {
 	while (text.n) {
 		struct view line = view_split(text, '\n', &text);

@@ -38,7 +38,3 @@ void user_names_done(struct user_names *n);
 /* The name, or the number written into `room`. */
 struct view user_name_of(const struct user_names *n, uid_t uid, char room[16]);
 struct view user_group_of(const struct user_names *n, gid_t gid, char room[16]);
-
-/* Pure, for the above and for tests. */
-bool user_parse_passwd(struct view text, struct view who, struct user *ret, struct view *ret_name);
-void user_parse_group(struct view text, struct view name, struct user *u);

@@ -26,11 +26,8 @@ static bool is_plain(const struct keeper *k, const struct spec *s, const struct 
 
 static bool same_kind(const struct spec *a, const struct spec *b)
 {
-	return a->limits.cpu_milli == b->limits.cpu_milli &&
-	       a->limits.memory_bytes == b->limits.memory_bytes && a->limits.pids == b->limits.pids &&
-	       a->limits.nofile == b->limits.nofile && a->readonly_root == b->readonly_root &&
-	       a->sudo == b->sudo && a->disk_bytes == b->disk_bytes && a->thrash_s == b->thrash_s &&
-	       strcmp(a->backend, b->backend) == 0;
+	return box_limits_equal(&a->limits, &b->limits) && a->readonly_root == b->readonly_root &&
+	       a->sudo == b->sudo && a->thrash_s == b->thrash_s && strcmp(a->backend, b->backend) == 0;
 }
 
 void ahead_learn(struct keeper *k, const struct keeper_box *b, bool plain)

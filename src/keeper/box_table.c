@@ -46,19 +46,15 @@ void box_table_free(struct keeper_box *b)
 
 void box_table_state(const struct keeper_box *b, struct wire_box_state *m, struct box_table_parts *parts)
 {
-	parts->limits = (struct wire_limits){ .cpu_milli = b->spec.limits.cpu_milli,
-					      .memory_bytes = b->spec.limits.memory_bytes,
-					      .pids = b->spec.limits.pids,
-					      .nofile = b->spec.limits.nofile };
 	parts->spec = (struct wire_box_spec){ .id = view_of(b->spec.id),
 					      .image = view_of(b->image),
 					      .hostname = view_of(b->spec.hostname),
 					      .limits = &parts->limits,
 					      .readonly_root = b->spec.readonly_root,
 					      .sudo = b->spec.sudo,
-					      .disk_bytes = b->spec.disk_bytes,
 					      .require = b->spec.require,
 					      .backend = view_of(b->spec.backend) };
+	box_limits_to_wire(&b->spec.limits, &parts->limits, &parts->spec.disk_bytes);
 	workdirs_put(b->spec.workspaces, parts->workspaces, &parts->spec);
 	*m = (struct wire_box_state){ .id = view_of(b->spec.id),
 				      .pid = (uint32_t)b->in.pid,
@@ -114,12 +110,9 @@ static int read_state(struct view text, struct arena *a, struct keeper_box *b)
 	b->spec.readonly_root = m.spec->readonly_root;
 	b->spec.sudo = m.spec->sudo;
 	b->features = m.features;
-	b->spec.disk_bytes = m.spec->disk_bytes;
 	b->spec.require = m.spec->require;
-	b->spec.limits = (struct spec_limits){ .cpu_milli = m.spec->limits->cpu_milli,
-					       .memory_bytes = m.spec->limits->memory_bytes,
-					       .pids = m.spec->limits->pids,
-					       .nofile = m.spec->limits->nofile };
+	if (box_limits_from_wire(m.spec->limits, m.spec->disk_bytes, &b->spec.limits) < 0)
+		return -EBADMSG;
 	struct spec_workspaces w;
 	return workdirs_read(m.spec, &w, NULL) < 0 ? -EBADMSG : box_table_take(b, &w);
 }

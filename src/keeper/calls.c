@@ -44,12 +44,9 @@ static int read_spec(const struct keeper *k, const struct wire_box_spec *w, stru
 {
 	if (!w || !w->limits)
 		return err_set(e, ERR_INVALID, "a sandbox needs a spec with limits");
-	*s = (struct spec){ .readonly_root = w->readonly_root,
-			    .limits = { .cpu_milli = w->limits->cpu_milli,
-					.memory_bytes = w->limits->memory_bytes,
-					.pids = w->limits->pids,
-					.nofile = w->limits->nofile } };
-	s->disk_bytes = w->disk_bytes;
+	*s = (struct spec){ .readonly_root = w->readonly_root };
+	if (box_limits_from_wire(w->limits, w->disk_bytes, &s->limits) < 0)
+		return err_set(e, ERR_INVALID, "a limit in bytes must be a whole number of MiB");
 	s->existing = w->existing;
 	s->sudo = w->sudo;
 	s->require = w->require;

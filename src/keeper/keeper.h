@@ -35,7 +35,7 @@ struct keeper {
 	char bin_path[512]; /* where our own programs lie */
 
 	struct walls_table walls;
-	struct spec_limits ceiling;
+	struct box_limits ceiling;
 	struct slots slots;
 	struct storage storage;
 	struct images images;

@@ -75,16 +75,15 @@ int life_update(struct keeper_call *c, const void *msg, struct err *e)
 	if (!m->limits)
 		return err_set(e, ERR_INVALID, "an update needs limits");
 	struct spec s = b->spec;
-	s.limits.cpu_milli = m->limits->cpu_milli;
-	s.limits.memory_bytes = m->limits->memory_bytes;
-	s.limits.pids = m->limits->pids;
-	s.disk_bytes = m->disk_bytes;
+	if (box_limits_from_wire(m->limits, m->disk_bytes, &s.limits) < 0)
+		return err_set(e, ERR_INVALID, "a limit in bytes must be a whole number of MiB");
+	s.limits.nofile = b->spec.limits.nofile; /* its processes have that from their start */
 	if (spec_check(&s, &c->k->ceiling, e) < 0)
 		return -1;
-	if (s.disk_bytes != b->spec.disk_bytes) {
+	if (s.limits.disk_mb != b->spec.limits.disk_mb) {
 		_cleanup_(closep) int unit = openat(c->k->storage.boxes, b->spec.id,
 						    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-		int r = unit < 0 ? -errno : disk_limit(&c->k->storage.disk, unit, s.disk_bytes);
+		int r = unit < 0 ? -errno : disk_limit(&c->k->storage.disk, unit, s.limits.disk_mb << 20);
 		if (r < 0)
 			return err_sys(e, r == -EOPNOTSUPP ? ERR_UNSUPPORTED : ERR_STORAGE, r,
 				       "the disk limit cannot be changed");

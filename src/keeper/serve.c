@@ -322,11 +322,8 @@ static int open_walls(struct keeper *k, struct err *e)
 	getrlimit(RLIMIT_NOFILE, &rl);
 	rl.rlim_cur = rl.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &rl);
-	const struct config_limits *max = &k->config->max.limits;
-	k->ceiling = (struct spec_limits){ .cpu_milli = (uint32_t)(max->cpu * 1000 + 0.5),
-					   .memory_bytes = max->memory_mb << 20,
-					   .pids = (uint32_t)max->pids,
-					   .nofile = (uint32_t)MIN(max->nofile, (uint64_t)rl.rlim_max) };
+	box_limits_of(&k->config->max.limits, &k->ceiling);
+	k->ceiling.nofile = MIN(k->ceiling.nofile, (uint64_t)rl.rlim_max);
 	return 0;
 }
 
@@ -370,11 +367,11 @@ static uint64_t standard_disk(const struct keeper *k)
 	const struct config *c = k->config;
 	uint64_t mb = MIN(STANDARD_DISK_MB, MAX((k->told.size >> 20) / 4, 1));
 
-	if (c->defaults.has_disk_mb)
-		return c->defaults.disk_mb;
+	if (c->defaults.limits.has_disk_mb)
+		return c->defaults.limits.disk_mb;
 	if (!k->storage.disk.btrfs)
 		return 0;
-	return c->max.disk_mb ? MIN(mb, c->max.disk_mb) : mb;
+	return c->max.limits.disk_mb ? MIN(mb, c->max.limits.disk_mb) : mb;
 }
 
 static int open_storage(struct keeper *k, struct err *e)

@@ -73,7 +73,7 @@ int storage_open(struct storage *s, struct err *e)
 static int fill(int dir, struct err *e)
 {
 	struct plan_image image = { .n = 2, .layers = { { .at = "/" }, { .at = "/usr" } } };
-	struct spec s = { .limits = { .memory_bytes = 1 << 20 } };
+	struct spec s = { .limits = { .memory_mb = 1 } };
 	struct plan p;
 	return plan_make(&s, &image, 0, 100000, &p, e) < 0 ? -1 : walls_storage(&p, dir, e);
 }
@@ -158,7 +158,7 @@ static int furnish(struct storage *s, int at, const char *name, const struct pla
 	if (walls_storage(p, dir, e) < 0)
 		return -1;
 	/* After the directories are made: at the limit not even that would work. */
-	int r = disk_limit(&s->disk, dir, p->spec.disk_bytes);
+	int r = disk_limit(&s->disk, dir, p->spec.limits.disk_mb << 20);
 	if (r < 0)
 		return err_sys(e, ERR_WALLS, r, "the disk limit cannot be set (data.backend)");
 	return TAKE_FD(dir);

@@ -22,10 +22,11 @@
 #include "sweep.h"
 #include "poison.h"
 
-#define FREEZE_MS  5000
-#define DISK_BYTES (64ull << 20)
+#define FREEZE_MS 5000
+#define DISK_MB   64
 
-void trial_storage(const struct disk *d, struct posture *p)
+/* Only what the storage is. */
+static void trial_storage(const struct disk *d, struct posture *p)
 {
 	char where[64];
 	if (d->file >= 0)
@@ -226,8 +227,11 @@ static int with_image(const struct trial *t, struct spec *s, uint32_t slot, int 
 static int with_slot(const struct trial *t, struct posture *p, struct err *e)
 {
 	struct spec s = { .hostname = "trial",
-			  .limits = { .cpu_milli = 500, .memory_bytes = 64 << 20, .pids = 32, .nofile = 64 },
-			  .disk_bytes = t->storage->disk.btrfs ? DISK_BYTES : 0 };
+			  .limits = { .cpu_milli = 500,
+				      .memory_mb = 64,
+				      .pids = 32,
+				      .nofile = 64,
+				      .disk_mb = t->storage->disk.btrfs ? DISK_MB : 0 } };
 	char holder[640];
 	uint32_t slot;
 	rnd_name(s.id, SPEC_ID);

@@ -25,5 +25,3 @@ struct trial {
 
 /* Adds parts: storage, limit.disk, idmap, overlay, overlay.detached, box. */
 void trial_run(const struct trial *t, struct posture *p);
-/* Only what the storage is. */
-void trial_storage(const struct disk *d, struct posture *p);

@@ -240,18 +240,6 @@ int cgroup_unified_fd(const struct cgroup_host *h, const char *name, int *ret, s
 	return 0;
 }
 
-int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES],
-		    unsigned *ret_n, int *ret_v2, struct err *e)
-{
-	if (cgroup_task_fds(h, name, ret_tasks, ret_n, e) < 0)
-		return -1;
-	if (cgroup_unified_fd(h, name, ret_v2, e) == 0)
-		return 0;
-	while (*ret_n)
-		fd_close(ret_tasks[--*ret_n]);
-	return -1;
-}
-
 static int read_u64(const struct cgroup_tree *t, const char *name, const char *file, const char *key,
 		    uint64_t *ret);
 

@@ -68,11 +68,8 @@ int cgroup_take(const struct cgroup_host *h, const char *ahead, const char *name
 		const struct cgroup_limits *l, struct err *e) _must_check_;
 /* Other limits for a group that is there. -EBUSY: more memory is in use than that. */
 int cgroup_limit(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l) _must_check_;
-/* Fds by which a child joins: v1 "tasks" files to which it writes "0" (ret_tasks,
- * *ret_n of them, the caller closes), and the v2 directory to be born in (or -1). */
-int cgroup_join_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES],
-		    unsigned *ret_n, int *ret_v2, struct err *e) _must_check_;
-/* The halves of cgroup_join_fds: v1, v2. */
+/* By what a child joins: the "tasks" files of v1, to which it writes "0" (ret_tasks, *ret_n of them, the
+ * caller closes), and the directory of v2 to be born in (or -1). */
 int cgroup_task_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES],
 		    unsigned *ret_n, struct err *e) _must_check_;
 int cgroup_unified_fd(const struct cgroup_host *h, const char *name, int *ret, struct err *e) _must_check_;

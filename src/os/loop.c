@@ -15,7 +15,7 @@
 #include "fd.h"
 #include "poison.h"
 
-#define BATCH 64
+#define BATCH 512
 
 struct loop {
 	int epfd;

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "text.h"
 #include "poison.h"
 
 #define DAY_MS (24 * 3600 * 1000ll)
@@ -183,6 +184,14 @@ static const struct policy_address *rule_for(const struct policy_rules *r, uint6
 	return found;
 }
 
+bool policy_denies(const struct policy_run *p, const uint8_t *address)
+{
+	const struct policy_address *agent = rule_for(p->in->agent_rules, p->in->chain, address),
+				    *wallet = rule_for(p->in->wallet_rules, p->in->chain, address);
+
+	return (agent && agent->deny) || (wallet && wallet->deny);
+}
+
 static bool check_address(struct policy_run *p, const uint8_t *address, const char *name)
 {
 	const struct policy_rules *rules[] = { p->in->agent_rules, p->in->wallet_rules };
@@ -210,13 +219,15 @@ static bool check_addresses(struct policy_run *p)
 	    !check_address(p, p->in->typed->contract, "contract"))
 		return false;
 	/* An allowance may be taken back from anybody. */
-	for (unsigned i = 0; i < c->n; i++)
-		if (!u256_is_zero(&c->effects[i].amount) &&
-		    !check_address(p, c->effects[i].to, c->effects[i].approval ? "spender" : "recipient"))
+	for (unsigned i = 0; i < c->n; i++) {
+		const struct call_effect *e = &c->effects[i];
+		const char *name = e->approval ? "spender" : e->target ? "target" : "recipient";
+		if (call_reaches(e) && !check_address(p, e->to, name))
 			return false;
-	return policy_check(p, 6, "addresses", true,
-			    p->in->new_recipient ? "Every address is allowed; one is new"
-						 : "Every address is allowed");
+	}
+	return policy_check(p, 6, "addresses", true, "Every address %sis allowed%s",
+			    c->class == CALL_UNKNOWN ? "that can be read " : "",
+			    p->in->new_recipient ? "; one is new" : "");
 }
 
 /* ---- 7 and 8: what it is ---- */
@@ -231,20 +242,32 @@ static void read_call(struct policy_run *p)
 	} else if (in->kind == POLICY_TYPED) {
 		call_read_typed(in->typed, in->account, c);
 	} else {
-		*c = (struct call){ .class = CALL_MESSAGE, .tree = BUF_INIT(256) };
-		buf_printf(&c->tree, "message of %zu bytes\n", in->data.n);
+		const bool text = text_is_plain(in->data);
+		*c = (struct call){ .class = text ? CALL_MESSAGE : CALL_DANGEROUS, .tree = BUF_INIT(256) };
+		buf_printf(&c->tree, "message of %zu bytes%s\n", in->data.n,
+			   text ? "" : ", which are no text");
 	}
 }
 
-/* Unknown calls to a contract that both rules let be called, and typed data that is listed. */
+static bool may_be_called(const struct policy_input *in, const uint8_t *to)
+{
+	const struct policy_address *rule = to ? rule_for(in->agent_rules, in->chain, to) : NULL;
+
+	return rule && rule->call;
+}
+
+/* Unknown calls to a contract that the agent may call, also within a wrapper, and typed data that is listed.
+ */
 static bool unknown_allowed(struct policy_run *p)
 {
 	const struct policy_input *in = p->in;
 	const struct policy_rules *r = in->agent_rules;
 
 	if (in->kind == POLICY_TX) {
-		const struct policy_address *rule = in->to ? rule_for(r, in->chain, in->to) : NULL;
-		return rule && rule->call && in->facts->method >= POLICY_SIM_TRACE;
+		bool all = may_be_called(in, in->to) && in->facts->method >= POLICY_SIM_TRACE;
+		for (unsigned i = 0; i < p->d->call.n; i++)
+			all &= !p->d->call.effects[i].opaque || may_be_called(in, p->d->call.effects[i].to);
+		return all;
 	}
 	for (size_t i = 0; i < r->n_typed; i++)
 		if (r->typed[i].chain == in->chain && in->typed->has_contract &&
@@ -265,17 +288,19 @@ static bool check_class(struct policy_run *p)
 					 p->in->facts->to_has_code ? "The target is a contract"
 								   : "The target of the call has no code"))
 		return false;
+	if (p->in->kind == POLICY_MESSAGE &&
+	    !policy_check(p, 8, "class.message", r->allow_messages, "Signing messages is %s",
+			  r->allow_messages ? "allowed" : "not allowed"))
+		return false;
 	switch (c->class) {
 	case CALL_DANGEROUS:
-		return policy_check(p, 8, "class.dangerous", r->allow_dangerous,
-				    "Calls that hand over control are %s",
+		return policy_check(p, 8, "class.dangerous", r->allow_dangerous, "%s %s",
+				    p->in->kind == POLICY_MESSAGE ? "Signing messages that nobody can read is"
+								  : "Calls that hand over control are",
 				    r->allow_dangerous ? "allowed" : "not allowed");
 	case CALL_CREATION:
 		return policy_check(p, 8, "class.creation", r->allow_creation, "Contract creation is %s",
 				    r->allow_creation ? "allowed" : "not allowed");
-	case CALL_MESSAGE:
-		return policy_check(p, 8, "class.message", r->allow_messages, "Signing messages is %s",
-				    r->allow_messages ? "allowed" : "not allowed");
 	case CALL_UNKNOWN:
 		return policy_check(
 			p, 8, "class.unknown", unknown_allowed(p),
@@ -287,6 +312,7 @@ static bool check_class(struct policy_run *p)
 	case CALL_APPROVAL:
 	case CALL_NFT:
 	case CALL_WRAPPED:
+	case CALL_MESSAGE:
 		break;
 	}
 	return policy_check(p, 8, "class.known", true, "The class needs no rule of its own");
@@ -361,6 +387,11 @@ static void summarize(struct policy_run *p)
 	}
 	policy_amount_text(in->agent_rules, in->chain, c->effects[0].asset, &c->effects[0].amount, what);
 	address_text(c->effects[0].to, to);
+	if (c->effects[0].target && u256_is_zero(&c->effects[0].amount)) {
+		snprintf(p->d->summary, sizeof(p->d->summary), "Agent %.*s wants to reach %s%s",
+			 VIEW_ARG(view_head(in->agent, 48)), to, c->n > 1 ? ", and more" : "");
+		return;
+	}
 	snprintf(p->d->summary, sizeof(p->d->summary), "Agent %.*s wants to %s %s%s %s%s",
 		 VIEW_ARG(view_head(in->agent, 48)), c->effects[0].approval ? "let" : "send",
 		 c->effects[0].approval ? to : what, c->effects[0].approval ? " take" : " to",

@@ -108,8 +108,10 @@ struct policy_decision {
 /* `ret` is large and must be given back by policy_done. */
 void policy_decide(const struct policy_input *in, struct policy_decision *ret);
 void policy_done(struct policy_decision *d);
-/* Whether `now` allows nothing that `before` did not. The first thing that it does is named in `ret_why`. */
-bool policy_stricter(const struct policy_rules *now, const struct policy_rules *before, const char **ret_why);
+/* Whether `now` allows nothing that `before` did not. The first thing that it does is named in `ret_why`.
+ * What is absent means something else for a wallet than for an agent: see policy_rules.h. */
+bool policy_stricter(const struct policy_rules *now, const struct policy_rules *before,
+		     enum policy_scope scope, const char **ret_why);
 const struct policy_limit *policy_limit_of(const struct policy_rules *r, uint64_t chain,
 					   const uint8_t *asset);
 /* Seconds that a first transfer to an address waits. */

@@ -28,6 +28,8 @@ struct policy_risk {
 	enum policy_level level;
 	const char *name;
 	char text[256];
+	bool alike; /* `address` looks like `known` */
+	uint8_t address[ADDRESS_SIZE], known[ADDRESS_SIZE];
 };
 
 /* An address of the request that has the ends of one that the wallet knows, and is another. */

@@ -25,6 +25,9 @@ static inline bool in_first(const struct policy_input *in, unsigned effect)
 	return in->first >> effect & 1;
 }
 
+/* policy.c: by the agent's rules or the wallet's */
+bool policy_denies(const struct policy_run *p, const uint8_t *address);
+
 /* policy_limits.c */
 bool policy_count(struct policy_run *p);      /* what the request says, as one amount for each asset */
 bool policy_allowances(struct policy_run *p); /* step 9 */

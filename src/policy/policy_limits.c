@@ -67,7 +67,7 @@ bool policy_count(struct policy_run *p)
 	for (unsigned i = 0; i < c->n; i++) {
 		struct u256 amount;
 		if (u256_is_zero(&c->effects[i].amount)) {
-			if (!takes_back(p, &c->effects[i]))
+			if (!c->effects[i].target && !takes_back(p, &c->effects[i]))
 				return false;
 			continue;
 		}
@@ -326,6 +326,17 @@ static struct u256 outflow(const struct policy_facts *f, const uint8_t *account,
 	return u256_sub(&out, &in, &out) < 0 ? U256_ZERO : out;
 }
 
+static bool may_get(struct policy_run *p, const struct policy_move *m)
+{
+	char text[ADDRESS_TEXT];
+
+	if (u256_is_zero(&m->amount) || !policy_denies(p, m->to))
+		return true;
+	address_text(m->to, text);
+	return policy_check(p, 13, "sim.recipient", false,
+			    "In the simulation something goes to %s, which is denied", text);
+}
+
 static bool count_moves(struct policy_run *p, bool *ret_more)
 {
 	const struct policy_facts *f = p->in->facts;
@@ -340,6 +351,8 @@ static bool count_moves(struct policy_run *p, bool *ret_more)
 				return false;
 			continue;
 		}
+		if (!may_get(p, m))
+			return false;
 		const struct u256 out = outflow(f, p->in->account, m->asset);
 		if (u256_is_zero(&out))
 			continue;

@@ -16,18 +16,30 @@ struct listing {
 	unsigned n;
 };
 
-static _printf_(4, 5) void add(struct listing *l, enum policy_level level, const char *name, const char *fmt,
-			       ...)
+/* NULL: there is none. What is worse is never crowded out. */
+static struct policy_risk *place_for(struct listing *l, enum policy_level level)
 {
+	if (l->n < POLICY_RISKS)
+		return &l->out[l->n++];
+	for (unsigned i = POLICY_RISKS; i-- > 0;)
+		if (l->out[i].level < level)
+			return &l->out[i];
+	return NULL;
+}
+
+static _printf_(4, 5) struct policy_risk *add(struct listing *l, enum policy_level level, const char *name,
+					      const char *fmt, ...)
+{
+	struct policy_risk *r = place_for(l, level);
 	va_list ap;
 
-	if (l->n == POLICY_RISKS)
-		return;
-	struct policy_risk *r = &l->out[l->n++];
+	if (!r)
+		return NULL;
 	*r = (struct policy_risk){ .level = level, .name = name };
 	va_start(ap, fmt);
 	vsnprintf(r->text, sizeof(r->text), fmt, ap);
 	va_end(ap);
+	return r;
 }
 
 bool policy_looks_like(const uint8_t *a, const uint8_t *b)
@@ -44,8 +56,13 @@ static void add_alike(struct listing *l, const uint8_t *address, const uint8_t *
 
 	address_text(address, a);
 	address_text(known, b);
-	add(l, POLICY_DANGER, "address.poisoned",
-	    "%s begins and ends like %s, which is known, but is another", a, b);
+	struct policy_risk *r = add(l, POLICY_DANGER, "address.poisoned",
+				    "%s begins and ends like %s, which is known, but is another", a, b);
+	if (!r)
+		return;
+	r->alike = true;
+	memcpy(r->address, address, ADDRESS_SIZE);
+	memcpy(r->known, known, ADDRESS_SIZE);
 }
 
 static bool find_alike(struct listing *l, const struct policy_rules *r, const uint8_t *address)
@@ -101,7 +118,8 @@ static void look_at_addresses(struct listing *l)
 		if (!in_first(l->in, i))
 			continue;
 		address_text(c->effects[i].to, text);
-		add(l, POLICY_WARNING, "recipient.new", "This wallet never sent anything to %s", text);
+		add(l, POLICY_WARNING, "recipient.new", "This wallet never %s %s",
+		    u256_is_zero(&c->effects[i].amount) ? "called" : "sent anything to", text);
 	}
 	if (c->n == 0 && l->in->to)
 		look_at(l, l->in->to);
@@ -113,6 +131,13 @@ static void look_at_class(struct listing *l)
 {
 	switch (l->d->call.class) {
 	case CALL_DANGEROUS:
+		if (l->in->kind == POLICY_MESSAGE) {
+			add(l, POLICY_DANGER, "message.opaque",
+			    "The message is %zu bytes that nobody can read: they can be the hash of an "
+			    "order, of a Safe's transaction or of anything else",
+			    l->in->data.n);
+			break;
+		}
 		add(l, POLICY_DANGER, "class.dangerous",
 		    "It hands over control: of tokens to an operator, of a contract to an owner or its code");
 		break;

@@ -37,12 +37,15 @@ struct policy_window {
 };
 
 struct policy_rules {
-	const struct policy_limit *limits;
+	const struct policy_limit
+		*limits; /* an agent needs one for each asset; a wallet's absent one does not limit */
 	const struct policy_address *addresses;
 	const struct policy_typed *typed;
 	const struct policy_window *windows;
 	size_t n_limits, n_addresses, n_typed, n_windows;
-	struct policy_amount fee_per_tx, fee_day; /* of a wallet */
+	/* Of a wallet, where an absent one allows no fees; an agent's may be absent, and then do not limit.
+	 */
+	struct policy_amount fee_per_tx, fee_day;
 	struct policy_amount auto_below;
 	bool only_listed, allow_creation, allow_dangerous, allow_messages, require_simulation, paused;
 	uint32_t approvers, max_pending, expiry_s, cool_down_s, suspend_after;

@@ -16,11 +16,17 @@ static bool no_more_allowed(const struct policy_amount *now, const struct policy
 	return !now->set || (before->set && u256_cmp(&now->v, &before->v) <= 0);
 }
 
-static bool limits_stricter(const struct policy_rules *now, const struct policy_rules *before)
+static bool limits_stricter(const struct policy_rules *now, const struct policy_rules *before,
+			    enum policy_scope scope)
 {
+	for (size_t i = 0; scope == POLICY_WALLET && i < before->n_limits; i++)
+		if (!policy_limit_of(now, before->limits[i].chain, before->limits[i].asset))
+			return false;
 	for (size_t i = 0; i < now->n_limits; i++) {
 		const struct policy_limit *n = &now->limits[i],
 					  *b = policy_limit_of(before, n->chain, n->asset);
+		if (!b && scope == POLICY_WALLET)
+			continue;
 		if (!b || u256_cmp(&n->per_tx, &b->per_tx) > 0 || !no_more(&n->lifetime, &b->lifetime) ||
 		    (n->unlimited_approvals && !b->unlimited_approvals))
 			return false;
@@ -108,20 +114,27 @@ static bool counts_stricter(const struct policy_rules *now, const struct policy_
 		(now->suspend_after && now->suspend_after <= before->suspend_after));
 }
 
-bool policy_stricter(const struct policy_rules *now, const struct policy_rules *before, const char **ret_why)
+static bool fee_stricter(const struct policy_amount *now, const struct policy_amount *before,
+			 enum policy_scope scope)
+{
+	return scope == POLICY_WALLET ? no_more_allowed(now, before) : no_more(now, before);
+}
+
+bool policy_stricter(const struct policy_rules *now, const struct policy_rules *before,
+		     enum policy_scope scope, const char **ret_why)
 {
 	const struct {
 		const char *name;
 		bool ok;
 	} parts[] = {
-		{ "limits", limits_stricter(now, before) },
+		{ "limits", limits_stricter(now, before, scope) },
 		{ "addresses", addresses_stricter(now, before) },
 		{ "typed", typed_stricter(now, before) },
 		{ "windows", windows_stricter(now, before) },
 		{ "flags", flags_stricter(now, before) },
 		{ "counts", counts_stricter(now, before) },
-		{ "fee_per_tx", no_more_allowed(&now->fee_per_tx, &before->fee_per_tx) },
-		{ "fee_day", no_more_allowed(&now->fee_day, &before->fee_day) },
+		{ "fee_per_tx", fee_stricter(&now->fee_per_tx, &before->fee_per_tx, scope) },
+		{ "fee_day", fee_stricter(&now->fee_day, &before->fee_day, scope) },
 		{ "auto_below", no_more_allowed(&now->auto_below, &before->auto_below) },
 	};
 

@@ -24,7 +24,7 @@ int rulejson_chain(struct view id, uint64_t *ret, struct err *e)
 	return 0;
 }
 
-int rulejson_address(struct view text, uint8_t ret[ADDRESS_SIZE], struct err *e)
+static int rulejson_address(struct view text, uint8_t ret[ADDRESS_SIZE], struct err *e)
 {
 	const int r = address_parse(text, ret);
 

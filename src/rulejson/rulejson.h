@@ -13,8 +13,7 @@
 enum { RULEJSON_DAYS = 7 };
 extern const char *const rulejson_days[RULEJSON_DAYS]; /* "mon" … "sun" */
 
-int rulejson_chain(struct view id, uint64_t *ret, struct err *e) _must_check_; /* "eip155:1" */
-int rulejson_address(struct view text, uint8_t ret[ADDRESS_SIZE], struct err *e) _must_check_;
+int rulejson_chain(struct view id, uint64_t *ret, struct err *e) _must_check_;               /* "eip155:1" */
 int rulejson_asset(struct view text, uint8_t ret[ADDRESS_SIZE], struct err *e) _must_check_; /* or "native" */
 int rulejson_minute(struct view text, uint32_t *ret, struct err *e) _must_check_;            /* "HH:MM" */
 bool rulejson_is_native(struct view asset);

@@ -77,6 +77,7 @@ static int put_effects(struct signer_call *c, const struct judged *j, struct sgn
 					    .to = { (const char *)x->to, ADDRESS_SIZE },
 					    .approval = x->approval,
 					    .unlimited = x->unlimited,
+					    .target = x->target,
 					    .allowance = allowance_of(j, x),
 					    .note = note_for(j, i->chain, x->to),
 					    .first = j->in.first >> i->effects.n & 1 };
@@ -123,8 +124,13 @@ static int put_risks(struct signer_call *c, const struct judged *j, struct sgn_i
 	const unsigned n = policy_risks(&j->in, &j->d, risks);
 	for (i->risks.n = 0; i->risks.n < n; i->risks.n++) {
 		const struct policy_risk *x = &risks[i->risks.n];
-		i->risks.items[i->risks.n] =
-			(struct sgn_risk){ (int32_t)x->level, view_of(x->name), view_of(x->text) };
+		const struct view address = { (const char *)x->address, ADDRESS_SIZE },
+				  known = { (const char *)x->known, ADDRESS_SIZE };
+		i->risks.items[i->risks.n] = (struct sgn_risk){ .level = (int32_t)x->level,
+								.name = view_of(x->name),
+								.text = view_of(x->text),
+								.address = x->alike ? address : VIEW(""),
+								.known = x->alike ? known : VIEW("") };
 	}
 	return 0;
 }

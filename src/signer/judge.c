@@ -139,7 +139,7 @@ static int look_for_new(struct signer *s, const struct sgn_item *i, struct judge
 	static_assert(CALL_EFFECTS <= 64, "a bit for each");
 	for (unsigned k = 0; r >= 0 && k < call.n; k++) {
 		const struct view to = { (const char *)call.effects[k].to, ADDRESS_SIZE };
-		if (u256_is_zero(&call.effects[k].amount)) /* an allowance that is taken back */
+		if (!call_reaches(&call.effects[k]))
 			continue;
 		r = is_new(s, i, to, e);
 		if (r == 1) {

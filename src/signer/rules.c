@@ -369,11 +369,12 @@ static bool names_kept(const struct sgn_rules *now, const struct sgn_rules *befo
 static int check_right(struct signer_call *c, const struct sgn_rules *now, const struct policy_rules *rules,
 		       const struct sgn_rules *before, const struct policy_rules *old, struct err *e)
 {
+	const enum policy_scope scope = view_starts(now->scope, "wallet:") ? POLICY_WALLET : POLICY_AGENT;
 	const char *why = "wallets";
 
 	if (c->role == SGN_SIGNER_ROLE_OWNER)
 		return 0;
-	if (wallets_stricter(now, before) && policy_stricter(rules, old, &why)) {
+	if (wallets_stricter(now, before) && policy_stricter(rules, old, scope, &why)) {
 		if (names_kept(now, before))
 			return 0;
 		why = "names";

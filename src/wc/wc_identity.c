@@ -47,15 +47,6 @@ static void name_of(const uint8_t public[crypto_sign_PUBLICKEYBYTES], char ret[W
 	base58(key, sizeof(key), ret + 9);
 }
 
-void wc_identity_name(const uint8_t seed[WC_SEED], char ret[WC_CLIENT_MAX])
-{
-	uint8_t public[crypto_sign_PUBLICKEYBYTES], secret[crypto_sign_SECRETKEYBYTES];
-
-	expand(seed, public, secret);
-	name_of(public, ret);
-	explicit_bzero(secret, sizeof(secret));
-}
-
 /* base64url without padding. */
 static void put_base64url(struct buf *out, struct view v)
 {

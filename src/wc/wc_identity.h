@@ -10,8 +10,6 @@
 #define WC_CLIENT_MAX   64 /* "did:key:z" and 48 digits of base58, with a NUL */
 #define WC_TOKEN_LIFE_S 86400
 
-void wc_identity_name(const uint8_t seed[WC_SEED], char ret[WC_CLIENT_MAX]);
-
 struct wc_token {
 	struct view audience; /* the relay's URL */
 	struct view subject;  /* random */

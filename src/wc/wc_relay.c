@@ -87,16 +87,6 @@ int wc_relay_put_subscribe(struct buf *out, const char *id, const struct view *t
 	return end(&o);
 }
 
-int wc_relay_put_unsubscribe(struct buf *out, const char *id, struct view topic, struct view subscription)
-{
-	struct json_out o;
-
-	begin(&o, out, view_of(id), "irn_unsubscribe");
-	json_out_kstr(&o, "topic", topic);
-	json_out_kstr(&o, "id", subscription);
-	return end(&o);
-}
-
 int wc_relay_put_ack(struct buf *out, struct view id)
 {
 	struct json_out o;

@@ -22,7 +22,6 @@ struct wc_publish {
 };
 int wc_relay_put_publish(struct buf *out, const char *id, const struct wc_publish *p);
 int wc_relay_put_subscribe(struct buf *out, const char *id, const struct view *topics, size_t n);
-int wc_relay_put_unsubscribe(struct buf *out, const char *id, struct view topic, struct view subscription);
 int wc_relay_put_ack(struct buf *out, struct view id);
 
 enum wc_relay_kind {

@@ -136,14 +136,6 @@ int wc_sign_put_request(struct buf *out, const char *id, struct view chain, cons
 	return end(&o, 2);
 }
 
-int wc_sign_put_ping(struct buf *out, const char *id)
-{
-	struct json_out o;
-
-	begin_request(&o, out, id, WC_PING);
-	return end(&o, 2);
-}
-
 int wc_sign_put_delete(struct buf *out, const char *id, int64_t code, const char *why)
 {
 	struct json_out o;

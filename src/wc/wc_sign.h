@@ -52,7 +52,6 @@ int wc_sign_put_propose(struct buf *out, const struct wc_proposal *p);
 /* params: JSON of the method's. */
 int wc_sign_put_request(struct buf *out, const char *id, struct view chain, const char *method,
 			struct view params, int64_t expiry_s);
-int wc_sign_put_ping(struct buf *out, const char *id);
 int wc_sign_put_delete(struct buf *out, const char *id, int64_t code, const char *why);
 int wc_sign_put_true(struct buf *out, struct view id);
 int wc_sign_put_error(struct buf *out, struct view id, int64_t code, const char *why);

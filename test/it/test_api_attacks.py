@@ -289,6 +289,31 @@ def test_a_key_does_not_take_all_connections(small):
     admin.close()
 
 
+def test_another_tenants_connections_stay(small):
+    """One tenant takes all places, with streams and with silent connections: who comes next takes one of its own."""
+    admin = small.client()
+    keys = {}
+    for name in ("taker", "other"):
+        assert admin.post("/v1/tenants", {"name": name}).status == 201
+        keys[name] = admin.post("/v1/keys", {"tenant": name, "role": "user"}).json()["key"]
+    ask = f"GET /v1/events HTTP/1.1\r\nHost: x\r\nAccept: text/event-stream\r\nAuthorization: Bearer {keys['taker']}\r\n\r\n".encode()
+    with contextlib.ExitStack() as stack:
+        others = [stack.enter_context(small.raw(timeout=20 * paddock.SLOW)) for _ in range(20)]
+        for one in others:
+            assert hello(one, small, keys["other"]) == 200
+        for _ in range(95):
+            one = stack.enter_context(small.raw(timeout=20 * paddock.SLOW))
+            one.sendall(ask)
+            assert b" 200 " in one.recv(4096)
+        many = stack.enter_context(sockets(small, 120))
+        for _ in range(30):
+            with small.raw(timeout=20 * paddock.SLOW) as newcomer:
+                assert hello(newcomer, small) == 200
+        assert [hello(one, small, keys["other"]) for one in others] == [200] * len(others)
+        assert len(many) == 120
+    admin.close()
+
+
 def test_a_refused_body_is_not_awaited(daemon):
     """401 comes before the body, and the connection does not stay for the rest of it."""
     with daemon.raw() as connection:

@@ -1,5 +1,6 @@
 """`make check` finds what it says that it finds: each check with a planted fault, in a copy of the tree."""
 
+import json
 import shutil
 import subprocess
 
@@ -58,3 +59,46 @@ def test_a_planted_fault_is_found(tree, check):
     assert code == 1
     for words in EXPECTED[check]:
         assert words in out
+
+
+# What each file of the planted pair is said to have: nothing of `planted_used`, which the other file calls, and of
+# `planted_tested`, which its own file uses and a test calls.
+PLANTED_H = "int planted_used(void), planted_own(void), planted_tested(void), planted_for_tests(void), planted_dead(void), planted_kept(void);\n"
+PLANTED_C = """#include "planted.h"
+int planted_used(void) { return planted_own() + planted_tested(); }
+int planted_own(void) { return 1; }
+int planted_tested(void) { return 2; }
+int planted_for_tests(void) { return 3; }
+int planted_dead(void) { return 4; } /* planted_dead in a comment is no use of it */
+int planted_kept(void) { return 5; }
+"""
+USER_C = "#include \"planted.h\"\nint main(void) { return planted_used(); }\n"
+
+
+def test_what_is_exported_for_nothing_is_found(tmp_path):
+    """scripts/check-exports on a tree of two files, compiled here."""
+    for name, content in {"src/planted.h": PLANTED_H, "src/planted.c": PLANTED_C, "src/user.c": USER_C, "test/test_planted.c": "planted_tested(), planted_for_tests()",
+                          "src/exports.txt": "planted_kept a reason\nplanted_used is used\nplanted_own\n"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    build = tmp_path / "build/release"
+    (build / "src").mkdir(parents=True)
+    (tmp_path / "scripts").mkdir()
+    shutil.copy2(ROOT / "scripts/check-exports", tmp_path / "scripts")
+    commands = []
+    for name in ("planted", "user"):
+        subprocess.run(["gcc", "-O2", "-c", f"../../src/{name}.c", "-o", f"src/{name}.o"], cwd=build, check=True)
+        commands.append({"directory": str(build), "file": f"../../src/{name}.c", "output": f"src/{name}.o"})
+    (build / "compile_commands.json").write_text(json.dumps(commands))
+
+    def found():
+        done = subprocess.run([tmp_path / "scripts/check-exports"], check=False, capture_output=True, text=True)
+        assert done.returncode == (1 if done.stdout else 0) and not done.stderr, done
+        return done.stdout.splitlines()
+
+    assert found() == ["src/planted.c: nothing uses planted_dead", "src/planted.c: only tests use planted_for_tests",
+                       "src/exports.txt: planted_own needs a reason", "src/exports.txt: planted_used needs no exception any more"]
+    (tmp_path / "src/exports.txt").write_text("planted_kept a reason\n")
+    assert found()[2:] == ["src/planted.c: planted_own is used in this file only: make it static"]
+    (build / "src/user.o").unlink()
+    assert "most objects are missing" in found()[0]

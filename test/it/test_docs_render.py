@@ -207,7 +207,8 @@ def copy(tmp_path):
     """A copy of what the site is made of."""
     for name in ("docs", "man", "api", "etc", "scripts"):
         shutil.copytree(paddock.ROOT / name, tmp_path / name)
-    for name in ("SECURITY.md", "CONTRIBUTING.md", "src/base/bounds.h", "src/config/config_schema.c", "src/config/config.h", "src/config/zones.h", "sdk/python/README.md", "sdk/typescript/README.md"):
+    for name in ("SECURITY.md", "CONTRIBUTING.md", "src/config/config_schema.c", "src/config/config.h", "src/config/zones.h", "src/model/box_limits.h",
+                 "src/model/box_limits.def", "sdk/python/README.md", "sdk/typescript/README.md"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(paddock.ROOT / name, tmp_path / name)
     return tmp_path

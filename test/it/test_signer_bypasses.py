@@ -206,6 +206,159 @@ def test_row_wrappers_are_opened(agent):
     assert agent.call(b"\x12\x34\x56\x78", to=b"\x66" * 20, facts=agent.sim((TOKEN, OTHER, 99))).state == state("pending") and agent.spent(TOKEN) == 99
 
 
+WRAPPER, DENIED = b"\x66" * 20, b"\x99" * 20
+
+
+def safe(to, value, data, operation=0, gas_price=0, refund=bytes(20)):
+    return bytes.fromhex("6a761202") + words(to, value, 320, operation, 0, 0, gas_price, bytes(20), refund, 320 + 32 + len(data) + -len(data) % 32) + padded(data) + padded(b"")
+
+
+def multisend(*calls):
+    packed = b"".join(b"\0" + to + value.to_bytes(32, "big") + len(data).to_bytes(32, "big") + data for to, value, data in calls)
+    return bytes.fromhex("8d80ff0a") + words(32) + padded(packed)
+
+
+def aggregate3(to, data):
+    return bytes.fromhex("82ad56cb") + words(32, 1, 32, to, 0, 96) + padded(data)
+
+
+WRAPPED = {
+    "execute": lambda to, value, data: execute(to, value, data),
+    "safe": lambda to, value, data: safe(to, value, data),
+    "multisend": lambda to, value, data: multisend((OTHER, 0, b""), (to, value, data)),
+    "a safe's multicall": lambda to, value, data: multicall(safe(to, value, data)),
+    "deep": lambda to, value, data: execute(OTHER, 0, multicall(execute(to, value, data))),
+}
+OPAQUE = b"\x12\x34\x56\x78" + bytes(32)
+
+
+@pytest.mark.parametrize("how", WRAPPED)
+def test_row_inner_targets_are_judged_like_the_outermost(agent, how):
+    """Value and calls within a wrapper, against every rule for addresses: each is let through when the rule is not there."""
+    wrap, gets = WRAPPED[how], {"to": WRAPPER, "value": 3}
+    rules = {"addresses": [pb.AddressRule(chain=31337, address=each) for each in (WRAPPER, OTHER, TOKEN)]}
+    inner = {"value": (3, b""), "a call": (0, bytes.fromhex("d0e30db0")), "a call with value": (3, bytes.fromhex("d0e30db0"))}
+    for what, (value, data) in inner.items():
+        agent.put(addresses=[], only_listed=False, cool_down_s=0)
+        item = agent.call(wrap(DENIED, value, data), **gets)
+        assert item.state == state("pending"), (what, item.error)
+        reached = [x for x in item.effects if x.to == DENIED]
+        assert reached and reached[0].target and reached[0].first and int.from_bytes(reached[0].amount, "big") == value, item
+        assert any(r.name == "recipient.new" and DENIED.hex() in r.text.lower() for r in item.risks), item.risks
+        agent.signer.api.ask("CANCEL", id=item.id, by="agent")
+        agent.put(addresses=[*rules["addresses"], pb.AddressRule(chain=31337, address=DENIED, deny=True)])
+        is_denied(agent.call(wrap(DENIED, value, data), **gets), f"{DENIED.hex()} is denied")
+        agent.put(only_listed=True, **rules)
+        is_denied(agent.call(wrap(DENIED, value, data), **gets), f"{DENIED.hex()} is not allowed")
+        agent.put(addresses=[*rules["addresses"], pb.AddressRule(chain=31337, address=DENIED)])
+        item = agent.call(wrap(DENIED, value, data), **gets)
+        assert item.state == state("pending"), (what, item.error)
+        agent.signer.api.ask("CANCEL", id=item.id, by="agent")
+
+
+def test_row_a_simulation_pays_nobody_who_is_denied(agent):
+    """What a call that cannot be read sends is known from the simulation alone."""
+    listed = pb.AddressRule(chain=31337, address=WRAPPER, call=True)
+    gets = {"to": WRAPPER, "facts": agent.sim((TOKEN, DENIED, 5))}
+    agent.put(addresses=[listed])
+    item = agent.call(OPAQUE, **gets)
+    assert item.state == state("pending"), item.error
+    agent.signer.api.ask("CANCEL", id=item.id, by="agent")
+    agent.put(addresses=[listed, pb.AddressRule(address=DENIED, deny=True)])
+    is_denied(agent.call(OPAQUE, **gets), "is denied")
+
+
+def test_row_the_payee_in_a_wrapper_is_new(agent):
+    """The cool-down of a first transfer, and who is named: the payee, not the wrapper that is known."""
+    item = agent.ask(to=WRAPPER, value=amount(1))
+    agent.approve(item)
+    agent.sign(item)
+    agent.put(cool_down_s=3600)
+    item = agent.call(execute(DENIED, 5, b""), to=WRAPPER, value=7)
+    assert f"send 0.000000000000000005 (native) to 0x{DENIED.hex()}" in item.summary, item.summary
+    assert [(x.to, int.from_bytes(x.amount, "big"), x.first) for x in item.effects] == [(DENIED, 5, True), (WRAPPER, 2, False)]
+    assert agent.spent() == 8
+    agent.approve(item)
+    with pytest.raises(Failed, match="must wait"):
+        agent.sign(item)
+
+
+def test_row_what_a_wrapper_hides_is_an_unknown_call(agent):
+    """One that cannot be read needs the permission to call for itself, and not only for the wrapper."""
+    wrapped = {"facts": agent.sim(), "to": WRAPPER}
+    listed = [pb.AddressRule(chain=31337, address=WRAPPER, call=True), pb.AddressRule(chain=31337, address=OTHER)]
+    for wrap in (execute, lambda to, _, data: aggregate3(to, data), lambda to, _, data: multisend((to, 0, data)), lambda to, _, data: execute(to, 0, data + b"\0")):
+        agent.put(addresses=listed)
+        item = agent.call(wrap(OTHER, 0, OPAQUE), **wrapped)
+        is_denied(item, "cannot be decoded")
+        assert [c.text for c in item.trace if c.name == "addresses"][0].startswith("Every address that can be read is allowed")
+        agent.put(addresses=[*listed[:1], pb.AddressRule(chain=31337, address=OTHER, call=True)])
+        item = agent.call(wrap(OTHER, 0, OPAQUE), **wrapped)
+        assert item.state == state("pending") and item.call_class == "unknown", item.error
+        agent.signer.api.ask("CANCEL", id=item.id, by="agent")
+
+
+def test_row_who_gets_control_is_judged(agent):
+    """An operator, an owner, the code of an upgrade, and who gets the refund of a Safe's gas."""
+    agent.put(allow_dangerous=True)
+    for data in (call("a22cb465", DENIED, 1), call("f2fde38b", DENIED), call("3659cfe6", DENIED), safe(OTHER, 0, b"", gas_price=1, refund=DENIED)):
+        agent.put(addresses=[])
+        item = agent.call(data)
+        assert item.state == state("pending"), item.error
+        assert DENIED in [x.to for x in item.effects if x.target]
+        agent.signer.api.ask("CANCEL", id=item.id, by="agent")
+        agent.put(addresses=[pb.AddressRule(chain=31337, address=DENIED, deny=True)])
+        is_denied(agent.call(data), "is denied")
+    assert agent.call(call("a22cb465", DENIED, 0)).state == state("pending")  # which may be taken back from anybody
+
+
+def test_row_dangers_are_not_crowded_out(agent):
+    """A call that reaches many new addresses has more warnings than a card shows."""
+    many = [(bytes(18) + bytes([7, i]), 1, b"") for i in range(20)]
+    poisoned = agent.wallet.address[:2] + b"\x01" * 16 + agent.wallet.address[-2:]
+    item = agent.call(multisend(*many, (poisoned, 1, b"")), to=WRAPPER, value=21)
+    assert item.risks[0].name == "address.poisoned" and len(item.risks) == 16, item.risks
+
+
+# ---- fees of an agent ----
+
+
+def test_row_an_agents_fees_are_limited_also_faster(agent):
+    """An agent's limit holds for what replaces a transaction; without one there is none, so that the api may not take it away."""
+    item = agent.ask(value=amount(1))
+    agent.approve(item)
+    signed = agent.sign(item)
+    rules = agent.signer.owner.ask("RULES_GET", scope=f"agent:{agent.name}").rules
+    paid = int.from_bytes(signed.fee, "big")
+
+    def faster():
+        return agent.signer.api.fails("SIGN", id=item.id, facts=agent.facts(), mode=pb.SIGN_MODE_SPEED_UP)
+
+    for limits in ({"fee_per_tx": amount(paid)}, {"fee_per_tx": amount(2 * paid), "fee_day": amount(paid)}):
+        rules.ClearField("fee_day")
+        for name, value in limits.items():
+            setattr(rules, name, value)
+        agent.signer.owner.ask("RULES_PUT", rules=rules)
+        failed = faster()
+        assert failed and failed.code == "forbidden" and "agent's limit for fees" in failed.message, failed
+    looser = pb.Rules.FromString(rules.SerializeToString())
+    looser.ClearField("fee_day")
+    assert agent.signer.api.fails("RULES_PUT", rules=looser).code == "forbidden"
+    agent.signer.owner.ask("RULES_PUT", rules=looser)
+    assert faster() is None
+
+
+def test_row_a_wallets_limit_is_not_dropped(agent):
+    """A wallet's limit that is gone limits nothing: dropping it is no tightening."""
+    scope = f"wallet:{agent.wallet.id}"
+    rules = pb.Rules(scope=scope, **FEES)
+    agent.signer.api.ask("RULES_PUT", rules=pb.Rules(scope=scope, limits=[pb.Limit(chain=31337, asset=NATIVE, per_tx=amount(5))], **FEES))
+    assert agent.signer.api.fails("RULES_PUT", rules=rules).code == "forbidden"
+    is_denied(agent.ask(value=amount(6)), "exceeds the configured allowance")
+    agent.signer.owner.ask("RULES_PUT", rules=rules)
+    assert agent.ask(value=amount(6)).state == state("pending")
+
+
 # ---- operators, ownership, upgrades ----
 
 

@@ -20,6 +20,7 @@ import yaml
 
 import agents_kit
 import paddock
+import signer
 from agents_kit import modules, pack  # noqa: F401
 from clitool import Cli
 from spend_kit import ETHER, Anvil, Bank
@@ -550,18 +551,64 @@ def test_cli_asks(cli, bank, pending, typed, state):
     assert (bank.get(tx["id"])["state"] == "pending") == (state == "pending")
 
 
-def test_dangerous_ones_need_the_end_of_the_address(cli, bank, pending):
-    data = "0xa22cb465" + "00" * 12 + FRIEND[2:].lower() + "00" * 31 + "01"  # setApprovalForAll
-    tx = pending(0, to=CONTRACT, data=data)
-    assert tx["class"] == "dangerous" and tx["card"]["confirm"] == CONTRACT[-4:].lower()
+OPERATOR = "0x" + bytes(range(0x30, 0x44)).hex()
+HANDS_OVER = "0xa22cb465" + "00" * 12 + OPERATOR[2:] + "00" * 31 + "01"  # setApprovalForAll
+
+
+def test_dangerous_ones_need_the_middle_of_the_address(cli, bank, pending):
+    """That of the operator who is given control, not of the contract that is called; the danger stands before all facts."""
+    tx = pending(0, to=CONTRACT, data=HANDS_OVER)
+    assert tx["class"] == "dangerous" and tx["card"]["confirm"] == OPERATOR[18:26] and "digits 17 to 24" in tx["card"]["confirm_hint"]
     assert any(risk["level"] == "danger" for risk in tx["card"]["risks"])
-    for typed, code in ((b"y\n", 1), (CONTRACT[-4:].encode() + b"\n", 0)):
+    text = tx["card"]["text"]
+    assert 0 < text.index("DANGER") < text.index("request  ") and text.count("DANGER") == 1
+    for typed, code in ((b"y\n", 1), (OPERATOR[-4:].encode() + b"\n", 1), (CONTRACT[18:26].encode() + b"\n", 1), (OPERATOR[18:26].encode() + b"\n", 0)):
         with terminal(cli, "tx", "approve", tx["id"]) as (process, file):
-            read_until(file, b"type the last 4 digits of the address: ")
+            read_until(file, b"not from this request. ")
             assert bank.get(tx["id"])["state"] == "pending"
             file.write(typed)
             assert process.wait(30) == code
     assert bank.get(tx["id"])["state"] != "pending"
+
+
+def test_a_poisoned_address_is_not_confirmed_by_what_it_shares(bank, pending):
+    """The digits are some in which it differs from the address that it looks like; those at its ends are the same."""
+    known, poisoned = OPERATOR, OPERATOR[:34] + "ffff" + OPERATOR[38:]
+    bank.allow(allow_dangerous=True, addresses=[signer.pb.AddressRule(chain=bank.number, address=bytes.fromhex(known[2:]))])
+    try:
+        card = pending(2040, to=poisoned)["card"]
+        assert [r["name"] for r in card["risks"]][0] == "address.poisoned" and "digits 29 to 36" in card["confirm_hint"], card
+        assert card["confirm"] == poisoned[30:38] != known[30:38]
+        token = pending(0, to=CONTRACT, data="0xa9059cbb" + "00" * 12 + poisoned[2:] + "00" * 31 + "00")  # of nothing: the recipient does not count
+        assert token["card"]["confirm"] is None
+    finally:
+        bank.allow(allow_dangerous=True)
+
+
+def test_an_opaque_message_is_dangerous(bank, pending):
+    """32 bytes are the hash of something: the agent needs both permissions, and the card shows them."""
+    blob = bytes([0x80, *range(31)])
+    sign = f"""const r = await fetch(env.ASSEGAI_API_PROXY + '/rpc/{bank.chain}', {{ method: 'POST', headers: {{ ...headers, 'Content-Type': 'application/json' }},
+        body: JSON.stringify({{ jsonrpc: '2.0', id: 1, method: 'personal_sign', params: ['0x%s', '{bank.account}'] }}) }});
+        return {{ status: r.status, body: await r.json() }}"""
+    try:
+        bank.allow(allow_messages=True)
+        assert "nobody can read" in json.dumps(bank.start(sign % blob.hex()).result(60))
+        bank.allow(allow_messages=True, allow_dangerous=True)
+        waits = bank.start(sign % blob.hex())
+        item = bank.get(paddock.until(lambda: next((t for t in bank.list(state="pending") if t["kind"] == "message"), None), "a message waits")["id"])
+        assert item["class"] == "dangerous" and item["card"]["confirm"] and item["card"]["risks"][0]["name"] == "message.opaque"
+        assert f"0x{blob.hex()}" in item["card"]["text"] and "no text" in item["card"]["text"]
+        bank.say(item["id"], "reject")
+        waits.result(60)
+        bank.allow(allow_messages=True)
+        waits = bank.start(sign % b"Sign in".hex())
+        item = bank.get(paddock.until(lambda: next((t for t in bank.list(state="pending") if t["kind"] == "message"), None), "a message waits")["id"])
+        assert item["class"] == "message" and item["card"]["confirm"] is None and '"Sign in"' in item["card"]["text"]
+        bank.say(item["id"], "reject")
+        waits.result(60)
+    finally:
+        bank.allow(allow_dangerous=True)
 
 
 def test_cli_watches_and_notifies(cli, bank, pending, tmp_path):
@@ -741,8 +788,7 @@ def test_mcp_an_answer_that_comes_too_late(daemon, bank, pending):
 
 
 def test_mcp_dangerous_ones_need_the_digits(daemon, bank, pending):
-    data = "0xa22cb465" + "00" * 12 + FRIEND[2:].lower() + "00" * 31 + "01"
-    tx = pending(0, to=CONTRACT, data=data)
+    tx = pending(0, to=CONTRACT, data=HANDS_OVER)
     mcp, arguments = Mcp(daemon), {"action": "decide", "transaction": tx["id"]}
     asked = call(mcp, ELICIT, arguments=arguments)["result"]
     assert "confirm" in asked["inputRequests"]["decision"]["params"]["requestedSchema"]["properties"]
@@ -752,7 +798,8 @@ def test_mcp_dangerous_ones_need_the_digits(daemon, bank, pending):
                     inputResponses={"decision": {"action": "accept", "content": {"decision": "approve", **content}}})["result"]
 
     assert answer()["isError"] and answer(confirm="0000")["isError"] and bank.get(tx["id"])["state"] == "pending"
-    assert not answer(confirm=CONTRACT[-4:]).get("isError")
+    assert answer(confirm=OPERATOR[-4:])["isError"] and bank.get(tx["id"])["state"] == "pending"
+    assert not answer(confirm=OPERATOR[18:26]).get("isError")
     assert bank.get(tx["id"])["state"] != "pending"
 
 

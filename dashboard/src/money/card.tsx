@@ -81,14 +81,35 @@ function Allowance({ card }: { card: TxCard }) {
   );
 }
 
-function Risks({ risks }: { risks: Risk[] }) {
+function Risks({ title, risks }: { title: string; risks: Risk[] }) {
   if (!risks.length) return null;
   return (
-    <Block title="Risks">
+    <Block title={title}>
       <ul class="risks">
         {risks.toSorted((a, b) => ORDER.indexOf(a.level) - ORDER.indexOf(b.level)).map((r, i) => (
           <li key={i} class={LEVEL[r.level]?.[1]}>
             <strong>{LEVEL[r.level]?.[0] ?? plain(r.level)}</strong> {plain(r.text)}
+          </li>
+        ))}
+      </ul>
+    </Block>
+  );
+}
+
+/* Whom it reaches, where that is more than the recipient above. */
+function Reached({ tx }: { tx: Tx }) {
+  if (tx.effects.length < 2 && !tx.effects.some((e) => e.target)) return null;
+  return (
+    <Block title="Every address that it reaches">
+      <ul class="reached">
+        {tx.effects.map((e, i) => (
+          <li key={i}>
+            <Address address={e.to ?? "–"} />
+            <span class="dim">{e.approval ? "may take " : e.target && e.amount === "0" ? "is called or given control" : "gets "}{!(e.target && e.amount === "0") && <Amount amount={e.amount} asset={e.asset} />}</span>
+            <span class="chips">
+              {e.first_time && <span class="chip warn">first time</span>}
+              {e.note && <span class="chip good">{plain(e.note)}</span>}
+            </span>
           </li>
         ))}
       </ul>
@@ -101,9 +122,10 @@ function readable(tx: Tx, data: string): string {
   try {
     const bytes = Uint8Array.from(data.slice(2).match(/../g) ?? [], (b) => parseInt(b, 16));
     const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+    if (bytes.some((b) => (b < 0x20 && ![9, 10, 13].includes(b)) || b === 0x7f)) throw new TypeError("control characters");
     return tx.kind === "typed_data" ? JSON.stringify(JSON.parse(text), null, 2) : text;
   } catch {
-    return "The bytes are no text.";
+    return `These bytes are no text:\n${data}`;
   }
 }
 
@@ -158,6 +180,7 @@ export default function Card({ tx, chain }: { tx: Tx; chain?: Chain }) {
   return (
     <div class="ask">
       <Sentence tx={tx} />
+      <Risks title="Look at this first" risks={card.risks.filter((r) => r.level === "danger")} />
       <p class="dim ask-line">
         Agent <a href={href("agents", tx.agent)}>{plain(tx.agent_name ?? tx.agent)}</a> · {plain(tx.chain_name ?? tx.chain)} <span class="mono">{plain(tx.chain)}</span> · asked <Ago at={tx.created_at} />
       </p>
@@ -173,6 +196,7 @@ export default function Card({ tx, chain }: { tx: Tx; chain?: Chain }) {
         </Block>
       )}
       <Recipient card={card} />
+      <Reached tx={tx} />
       <Allowance card={card} />
       {card.limits.length > 0 && (
         <Block title="Limits, before and with this request">
@@ -188,7 +212,7 @@ export default function Card({ tx, chain }: { tx: Tx; chain?: Chain }) {
           <p><Amount amount={card.fee.worst_case} asset={card.fee.asset} /> <span class="dim">gas limit {card.fee.gas.toLocaleString("en-US")}</span></p>
         </Block>
       )}
-      <Risks risks={card.risks} />
+      <Risks title="Risks" risks={card.risks.filter((r) => r.level !== "danger")} />
       <div class="folds">
         <details open={card.call.tree.length > 0 && card.call.class !== "native"}>
           <summary>Decoded call</summary>

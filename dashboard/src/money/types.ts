@@ -21,6 +21,9 @@ export interface Effect {
   amount: string;
   to: string | null;
   approval: boolean;
+  target: boolean; /* called within a wrapper, or given control; the amount may be 0 */
+  first_time: boolean;
+  note: string | null;
 }
 
 export interface Tx {
@@ -72,6 +75,7 @@ export interface Risk {
 export interface TxCard {
   sentence: string;
   confirm: string | null;
+  confirm_hint: string | null;
   recipient: { address: string; first_time: boolean | null; contract?: boolean | null; note: string | null } | null;
   allowance: { asset: Asset; spender: string; before?: string | null; after: string; unlimited: boolean } | null;
   limits: LimitLine[];

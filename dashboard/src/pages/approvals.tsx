@@ -54,8 +54,8 @@ function Decide({ tx, reload }: { tx: Tx; reload: () => void }) {
     <div class="decide" ref={no}>
       {dangerous && (
         <label class="field danger">
-          <span>This can give away more than it shows. To approve it, type the last four digits of the address above.</span>
-          <input class="mono" maxLength={4} autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
+          <span>This can give away more than it shows. To approve it: {plain(tx.card!.confirm_hint ?? "")}</span>
+          <input class="mono" maxLength={8} autocomplete="off" spellcheck={false} value={typed} onInput={(e) => setTyped(e.currentTarget.value)} />
         </label>
       )}
       {needed > 1 && <p class="dim">{have} of {needed} approvals are there.{mine && " Yours is one of them: the next one must be somebody else’s, with another key."}</p>}

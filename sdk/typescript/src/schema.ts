@@ -526,7 +526,7 @@ export interface Asset {
   decimals: number | null;
 }
 
-/** What is counted against the limits. */
+/** What is counted against the limits, and whom it reaches. */
 export interface TransactionEffect {
   asset: Asset;
   /** In base units. */
@@ -537,6 +537,8 @@ export interface TransactionEffect {
   approval: boolean;
   /** An approval without an end. */
   unlimited: boolean;
+  /** `to` is called within a wrapper, or is given control; the amount may be 0. */
+  target: boolean;
   /** The wallet never sent anything to `to`. */
   first_time: boolean;
   /** The owner's name for `to`. */
@@ -600,10 +602,12 @@ export interface TransactionCard {
    */
   text: string;
   /**
-   * With a risk of level danger: the last four hexadecimal digits of the address, which a person must type
-   * to approve.
+   * With a risk of level danger: eight hexadecimal digits of the address, which a person must type to
+   * approve. They are from its middle, or where it differs from an address that it looks like.
    */
   confirm: string | null;
+  /** Which digits they are, as a sentence for a person. */
+  confirm_hint: string | null;
   /** Who gets it; for calls of contracts the contract. */
   recipient: {
     address: string;

@@ -115,6 +115,7 @@ struct http_limits {
 	uint32_t strangers;   /* of those, without a key: three quarters */
 	uint32_t party;       /* and of one address without, or one party with a key: half */
 	uint32_t streams;     /* concurrent HTTP/2 streams a connection: 128 */
+	uint32_t useless_ms;  /* without use, until a newcomer may take its place: 1 s */
 };
 
 struct http_config {
@@ -134,5 +135,5 @@ void http_server_adopt(struct http_server *s, int fd, const char *origin);
 void http_server_stop_listening(struct http_server *s);
 void http_server_free(struct http_server *s);
 struct http_stats {
-	uint64_t requests, connections_total, connections_open, bad_requests;
+	uint64_t requests, connections_total, connections_open, connections_refused, bad_requests;
 } http_server_stats(const struct http_server *s);

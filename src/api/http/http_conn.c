@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "fd.h"
+#include "http_turn.h"
 #include "poison.h"
 
 #define LINGER_MS    2000
@@ -27,22 +28,40 @@ static void linger_on(struct http_conn *c)
 static void on_io(struct loop_io *io, uint32_t events)
 {
 	struct http_conn *c = CONTAINER(io, struct http_conn, io);
-	if (c->lingering)
+	c->events |= events;
+	http_turn_wait(c);
+}
+
+void http_conn_turn(struct http_conn *c)
+{
+	uint32_t events = c->events;
+	bool kicked = c->kicked;
+
+	c->events = 0;
+	c->kicked = false;
+	if (events && c->lingering)
 		linger_on(c);
-	else
+	else if (events)
 		c->driver->on_io(c, events);
+	if (kicked && !c->dead && !c->lingering)
+		c->driver->on_kick(c);
 }
 
 static void on_task(struct loop_task *t)
 {
 	struct http_conn *c = CONTAINER(t, struct http_conn, task);
-	c->kicked = false;
+	c->ending = false;
 	if (c->dead)
 		http_conn_free(c);
-	else if (c->doomed)
+	else
 		http_conn_close(c);
-	else if (!c->lingering)
-		c->driver->on_kick(c);
+}
+
+static void end_later(struct http_conn *c)
+{
+	if (!c->ending)
+		loop_defer(c->server->loop, &c->task, on_task);
+	c->ending = true;
 }
 
 static void on_time(struct loop_timer *t)
@@ -74,15 +93,10 @@ void http_conn_want(struct http_conn *c, bool read, bool write)
 
 void http_conn_kick(struct http_conn *c)
 {
-	if (c->dead || c->kicked)
+	if (c->dead)
 		return;
 	c->kicked = true;
-	loop_defer(c->server->loop, &c->task, on_task);
-}
-
-bool http_conn_is_idle(const struct http_conn *c)
-{
-	return !c->dead && c->driver->is_idle(c);
+	http_turn_wait(c);
 }
 
 /* ---- life ---- */
@@ -100,10 +114,7 @@ static void shut(struct http_conn *c, bool reset)
 	s->n_adopted -= c->origin[0] && !c->crowded;
 	s->n_crowded -= c->crowded;
 	http_place_leave(c);
-	http_server_conn_gone(s);
-	if (!c->kicked)
-		loop_defer(s->loop, &c->task, on_task);
-	c->kicked = true;
+	end_later(c);
 	c->driver->abort(c);
 }
 
@@ -122,7 +133,7 @@ void http_conn_doom(struct http_conn *c)
 	if (!c || c->dead)
 		return;
 	c->doomed = true;
-	http_conn_kick(c);
+	end_later(c);
 }
 
 void http_conn_linger(struct http_conn *c)
@@ -167,16 +178,10 @@ static void hello_nothing(struct http_conn *c)
 {
 }
 
-static bool hello_is_idle(const struct http_conn *c)
-{
-	return false;
-}
-
 static const struct http_driver hello_driver = {
 	.on_io = hello_on_io,
 	.on_kick = hello_nothing,
 	.on_deadline = http_conn_close,
-	.is_idle = hello_is_idle,
 	.abort = hello_nothing,
 	.free = hello_nothing,
 };
@@ -208,6 +213,7 @@ int http_conn_new(struct http_server *s, int fd, const struct sockaddr *peer, co
 	c->listener = listener;
 	(void)!view_to_str(view_of(origin), c->origin, sizeof(c->origin));
 	list_init(&c->task.link);
+	list_init(&c->turn);
 	list_append(&s->conns, &c->link);
 	s->stats.connections_open++;
 	c->crowded = crowded;

@@ -16,9 +16,8 @@ struct http_driver {
 	void (*on_io)(struct http_conn *c, uint32_t events);
 	void (*on_kick)(struct http_conn *c);     /* after http_conn_kick */
 	void (*on_deadline)(struct http_conn *c); /* the time limit has passed */
-	bool (*is_idle)(const struct http_conn *c);
-	void (*abort)(struct http_conn *c); /* the connection is gone: tell the dialects */
-	void (*free)(struct http_conn *c);  /* the driver's state */
+	void (*abort)(struct http_conn *c);       /* the connection is gone: tell the dialects */
+	void (*free)(struct http_conn *c);        /* the driver's state */
 };
 
 struct http_conn {
@@ -28,15 +27,18 @@ struct http_conn {
 	struct http_transport t;
 	struct loop_io io;
 	struct loop_timer timer;
-	struct loop_task task;
+	struct loop_task task; /* for its end */
+	struct list turn;      /* of its party's line */
+	uint32_t events;       /* that its next turn is for */
 	const struct http_driver *driver;
 	void *state;          /* the driver's */
 	uint64_t progress_ms; /* when bytes last moved */
 	uint64_t deadline_ms; /* 0: none */
 	uint64_t dropped;     /* bytes read and forgotten while lingering */
 	bool lingering;
-	bool dead; /* closed; waits for the end of the batch */
-	bool kicked;
+	bool dead;                   /* closed; waits for the end of the batch */
+	bool kicked;                 /* its next turn is for the driver, too */
+	bool ending;                 /* the task is due */
 	bool doomed;                 /* closed by the task */
 	char peer[INET6_ADDRSTRLEN]; /* "" where there is no address */
 	char origin[HTTP_ORIGIN];    /* "" unless it was adopted */
@@ -58,9 +60,10 @@ void http_conn_free(struct http_conn *c); /* at once; not from a handler */
 /* Closes at the end of the batch: for those who stand within a dialect's call. */
 void http_conn_doom(struct http_conn *c);
 
-bool http_conn_is_idle(const struct http_conn *c);
-/* Has the driver run at the end of the batch: for what a dialect's call brings about. */
+/* Has the driver run with the connection's next turn: for what a dialect's call brings about. */
 void http_conn_kick(struct http_conn *c);
+/* Its turn: what has happened on it. */
+void http_conn_turn(struct http_conn *c);
 void http_conn_want(struct http_conn *c, bool read, bool write);
 /* Moving a deadline on costs nothing: the timer looks at it when it fires. */
 void http_conn_deadline(struct http_conn *c, uint64_t at_ms);

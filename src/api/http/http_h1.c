@@ -273,12 +273,6 @@ static void h1_on_deadline(struct http_conn *c)
 		h1_run(h);
 }
 
-static bool h1_is_idle(const struct http_conn *c)
-{
-	const struct http_h1 *h = c->state;
-	return !h->room;
-}
-
 static void h1_abort(struct http_conn *c)
 {
 	struct http_h1 *h = c->state;
@@ -297,7 +291,6 @@ static const struct http_driver h1_driver = {
 	.on_io = h1_on_io,
 	.on_kick = h1_on_kick,
 	.on_deadline = h1_on_deadline,
-	.is_idle = h1_is_idle,
 	.abort = h1_abort,
 	.free = h1_free,
 };

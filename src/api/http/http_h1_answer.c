@@ -22,7 +22,7 @@ static void h1_begin(struct http_impl *i, const struct http_answer *a)
 {
 	struct http_h1 *h = h1_of(i);
 	int64_t length = a->length;
-	if (a->whole && h1_body_left(h) && !h1_can_drain(h))
+	if ((a->whole && h1_body_left(h) && !h1_can_drain(h)) || h->c->seat.guest)
 		h->close = true;
 	if (a->status == 204 || a->status == 304 || (i->is_head && length < 0)) {
 		length = HTTP1_LENGTH_NONE;

@@ -299,12 +299,6 @@ static void h2_on_deadline(struct http_conn *c)
 	h2_run(h);
 }
 
-static bool h2_is_idle(const struct http_conn *c)
-{
-	const struct http_h2 *h = c->state;
-	return list_empty(&h->streams) && buf_len(&h->out) == 0;
-}
-
 static void h2_abort(struct http_conn *c)
 {
 	struct http_h2 *h = c->state;
@@ -327,7 +321,6 @@ static const struct http_driver h2_driver = {
 	.on_io = h2_on_io,
 	.on_kick = h2_on_kick,
 	.on_deadline = h2_on_deadline,
-	.is_idle = h2_is_idle,
 	.abort = h2_abort,
 	.free = h2_free,
 };

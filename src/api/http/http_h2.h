@@ -21,6 +21,7 @@ struct http_h2 {
 	unsigned n_streams, n_waiting;
 	uint64_t turn_ends_ns; /* when requests wait for other connections */
 	bool busy;             /* the driver is on the stack */
+	bool farewell;         /* no more streams are taken */
 };
 
 struct http_h2_stream {

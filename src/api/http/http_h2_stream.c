@@ -79,6 +79,15 @@ static ssize_t read_answer(nghttp2_session *session, int32_t id, uint8_t *p, siz
 
 /* ---- what the dialect's calls do ---- */
 
+/* What the peer has begun so far is answered. */
+static void say_farewell(struct http_h2 *h)
+{
+	int32_t newest = nghttp2_session_get_last_proc_stream_id(h->session);
+
+	h->farewell =
+		nghttp2_submit_goaway(h->session, NGHTTP2_FLAG_NONE, newest, NGHTTP2_NO_ERROR, NULL, 0) == 0;
+}
+
 static void h2_begin(struct http_impl *i, const struct http_answer *a)
 {
 	struct http_h2_stream *st = stream_of(i);
@@ -88,6 +97,8 @@ static void h2_begin(struct http_impl *i, const struct http_answer *a)
 			   (char)('0' + a->status % 10) };
 	char length[24];
 	size_t n = 0;
+	if (st->h->c->seat.guest && !st->h->farewell)
+		say_farewell(st->h);
 	if (!nv) {
 		http_h2_stream_reset(st, NGHTTP2_INTERNAL_ERROR);
 		return;

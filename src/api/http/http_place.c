@@ -7,21 +7,9 @@
 #include <stdlib.h>
 
 #include "http_conn.h"
+#include "http_turn.h"
+#include "http_yield.h"
 #include "poison.h"
-
-struct http_key {
-	uint64_t kind; /* 0: of an address */
-	uint64_t part[2];
-};
-
-struct http_party {
-	struct list link; /* of its bucket */
-	struct http_server *server;
-	struct http_key key;
-	struct list conns;
-	unsigned n;
-	size_t held;
-};
 
 enum { OF_ADDRESS, OF_OWNER, OF_ORIGIN, OF_CROWD };
 
@@ -74,11 +62,17 @@ static struct http_party *find_or_make(struct http_server *s, const struct http_
 	p->server = s;
 	p->key = *k;
 	list_init(&p->conns);
+	list_init(&p->guests);
+	list_init(&p->rank);
+	list_init(&p->turn);
+	list_init(&p->line);
+	list_init(&p->waits);
+	list_init(&p->lobby);
 	list_append(bucket(s, k), &p->link);
 	return p;
 }
 
-bool http_place_is_stranger(const struct http_conn *c)
+static bool http_place_is_stranger(const struct http_conn *c)
 {
 	return !c->seat.party || c->seat.party->key.kind == OF_ADDRESS;
 }
@@ -90,12 +84,23 @@ static void sit(struct http_conn *c, struct http_party *p)
 
 	c->seat.party = p;
 	list_append(stranger ? &s->strangers : &s->known, &c->seat.all);
-	list_append(&p->conns, &c->seat.own);
+	list_append(c->seat.guest ? &p->guests : &p->conns, &c->seat.own);
 	p->n++;
+	p->n_guests += c->seat.guest;
+	http_yield_rank(p);
 	p->held += c->seat.held;
 	s->held += c->seat.held;
 	s->n_strangers += stranger;
 	s->strangers_held += stranger ? c->seat.held : 0;
+}
+
+void http_place_release(struct http_party *p)
+{
+	if (p->n || p->n_lobby)
+		return;
+	list_del(&p->link);
+	list_del(&p->turn);
+	free(p);
 }
 
 static void stand_up(struct http_conn *c)
@@ -111,20 +116,26 @@ static void stand_up(struct http_conn *c)
 	s->held -= c->seat.held;
 	s->n_strangers -= stranger;
 	s->strangers_held -= stranger ? c->seat.held : 0;
-	if (--p->n == 0) {
-		list_del(&p->link);
-		free(p);
-	}
+	p->n_guests -= c->seat.guest;
+	p->n--;
+	http_yield_rank(p);
+	http_place_release(p);
 }
 
 /* ---- coming and going ---- */
 
-void http_place_init(struct http_server *s)
+int http_place_init(struct http_server *s)
 {
 	list_init(&s->strangers);
 	list_init(&s->known);
 	for (size_t i = 0; i < ELEMS(s->parties); i++)
 		list_init(&s->parties[i]);
+	return http_yield_init(s);
+}
+
+void http_place_done(struct http_server *s)
+{
+	http_yield_done(s);
 }
 
 int http_place_enter(struct http_conn *c, const struct sockaddr *peer)
@@ -136,6 +147,8 @@ int http_place_enter(struct http_conn *c, const struct sockaddr *peer)
 	struct http_party *p = find_or_make(c->server, &k);
 	if (!p)
 		return -ENOMEM;
+	c->seat.guest = !http_yield_place(p);
+	c->seat.used_ms = loop_now(c->server->loop);
 	sit(c, p);
 	return 0;
 }
@@ -144,6 +157,7 @@ void http_place_leave(struct http_conn *c)
 {
 	if (!c->seat.party)
 		return;
+	http_turn_leave(c);
 	stand_up(c);
 	c->seat.held = 0;
 }
@@ -151,57 +165,15 @@ void http_place_leave(struct http_conn *c)
 void http_place_used(struct http_conn *c)
 {
 	struct http_server *s = c->server;
+	struct http_party *p = c->seat.party;
 
-	if (!c->seat.party)
+	if (!p)
 		return;
+	c->seat.used_ms = loop_now(s->loop);
 	list_del(&c->seat.all);
-	list_del(&c->seat.own);
 	list_append(http_place_is_stranger(c) ? &s->strangers : &s->known, &c->seat.all);
-	list_append(&c->seat.party->conns, &c->seat.own);
-}
-
-/* ---- who leaves ---- */
-
-/* The first of a list that is not doing anything. */
-static struct http_conn *first_idle(const struct list *l)
-{
-	LIST_EACH (it, l) {
-		struct http_conn *c = CONTAINER(it, struct http_conn, seat.all);
-		if (http_conn_is_idle(c))
-			return c;
-	}
-	return NULL;
-}
-
-static struct http_conn *first_own(struct http_party *p, const struct http_conn *but, bool holds)
-{
-	LIST_EACH (it, &p->conns) {
-		struct http_conn *c = CONTAINER(it, struct http_conn, seat.own);
-		if (c != but && (!holds || c->seat.held))
-			return c;
-	}
-	return NULL;
-}
-
-static struct http_conn *first_stranger(const struct http_server *s)
-{
-	return list_empty(&s->strangers) ? NULL : CONTAINER(s->strangers.next, struct http_conn, seat.all);
-}
-
-bool http_place_can_make(const struct http_server *s)
-{
-	return first_stranger(s) || first_idle(&s->known);
-}
-
-/* The strangers have not even their share: those with a key who do nothing make place first. */
-void http_place_make_any(struct http_server *s)
-{
-	struct http_conn *leaves = first_idle(&s->known);
-
-	if (!leaves)
-		leaves = first_stranger(s);
-	if (leaves)
-		http_conn_close(leaves);
+	list_del(&c->seat.own);
+	list_append(c->seat.guest ? &p->guests : &p->conns, &c->seat.own);
 }
 
 unsigned http_place_of_origin(struct http_server *s, const char *origin)
@@ -212,23 +184,11 @@ unsigned http_place_of_origin(struct http_server *s, const char *origin)
 	return p ? p->n : 0;
 }
 
-void http_place_make(struct http_server *s, const struct sockaddr *peer)
+struct http_party *http_place_of_address(struct http_server *s, const struct sockaddr *peer)
 {
-	const struct http_limits *l = &s->cfg.limits;
 	const struct http_key k = address_key(peer);
-	struct http_party *p = find(s, &k);
-	struct http_conn *leaves = NULL;
 
-	if (p && p->n >= l->party)
-		leaves = first_own(p, NULL, false);
-	else if (s->n_strangers >= l->strangers)
-		leaves = first_stranger(s);
-	else if (s->stats.connections_open < l->connections)
-		return;
-	if (leaves)
-		http_conn_close(leaves);
-	else
-		http_place_make_any(s);
+	return find(s, &k);
 }
 
 void http_place_known(struct http_conn *c, uint64_t party)
@@ -240,11 +200,15 @@ void http_place_known(struct http_conn *c, uint64_t party)
 	struct http_party *p = find_or_make(c->server, &k);
 	if (!p)
 		return; /* it stays what it was */
+	bool waits = http_turn_leave(c);
 	stand_up(c);
+	c->seat.guest = !http_yield_place(p);
 	sit(c, p);
+	if (waits)
+		http_turn_wait(c);
 	/* Closed behind what is going on: it is within a dialect's call. */
 	if (p->n > c->server->cfg.limits.party)
-		http_conn_doom(first_own(p, c, false));
+		http_conn_doom(http_yield_of(p, c));
 }
 
 /* ---- bytes ---- */
@@ -275,13 +239,25 @@ static struct http_conn *first_holder(const struct list *l)
 	return NULL;
 }
 
+static struct http_conn *first_own_holder(const struct list *l)
+{
+	LIST_EACH (it, l) {
+		struct http_conn *c = CONTAINER(it, struct http_conn, seat.own);
+		if (c->seat.held)
+			return c;
+	}
+	return NULL;
+}
+
 /* Who goes for the bytes that are held now; NULL: they are not too many. */
 static struct http_conn *holds_too_long(struct http_server *s, struct http_party *p)
 {
 	struct http_conn *c = NULL;
 
-	if (p && p->held > 2 * (size_t)HTTP_PLACE_PARTY)
-		return first_own(p, NULL, true);
+	if (p && p->held > 2 * (size_t)HTTP_PLACE_PARTY) {
+		c = first_own_holder(&p->guests);
+		return c ? c : first_own_holder(&p->conns);
+	}
 	if (s->strangers_held > HTTP_PLACE_STRANGERS)
 		return first_holder(&s->strangers);
 	if (s->held > 2 * (size_t)HTTP_PLACE_ALL)

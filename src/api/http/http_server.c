@@ -2,9 +2,12 @@
  * The listening side: accepting in bounded batches, the limit of connections,
  * and what connections share.
  *
- * At the limit the least useful connection makes place (http_place.h); when none
- * can, accepting stops until one goes. A shortage of fds or memory stops it
- * for RETRY_MS, because a listening socket stays readable and would spin.
+ * At the limit somebody gives way (http_yield.h), or the newcomer waits
+ * (http_lobby.h), or it is refused. Who is refused may come back at once: after a
+ * batch with one all newcomers wait for CROWD_MS in the kernel's queue, or coming
+ * and going would take the time of those who are served. A shortage of fds or
+ * memory stops accepting for RETRY_MS, because a listening socket stays readable
+ * and would spin.
  */
 #include "http_server.h"
 
@@ -17,11 +20,15 @@
 #include "clock.h"
 #include "fd.h"
 #include "http_conn.h"
+#include "http_lobby.h"
+#include "http_turn.h"
+#include "http_yield.h"
 #include "rnd.h"
 #include "poison.h"
 
 #define ACCEPT_BATCH 32
 #define RETRY_MS     100
+#define CROWD_MS     4
 #define SPARE_ROOMS  16
 #define KEEP_ARENA   (64u * 1024)
 #define BODY_WINDOW  (64u * 1024)
@@ -31,6 +38,7 @@ struct listener {
 	struct loop_io io;
 	struct http_server *server;
 	unsigned index;
+	bool ready; /* there is somebody to accept */
 };
 
 static void listeners_want(struct http_server *s, uint32_t events)
@@ -47,36 +55,55 @@ static void on_retry(struct loop_timer *t)
 	listeners_want(CONTAINER(t, struct http_server, retry), EPOLLIN);
 }
 
-static void pause_accepting(struct http_server *s)
+static void pause_accepting(struct http_server *s, unsigned ms)
 {
 	listeners_want(s, 0);
-	loop_timer_start(s->loop, &s->retry, RETRY_MS, on_retry);
+	loop_timer_start(s->loop, &s->retry, ms, on_retry);
 }
 
-static bool is_full(const struct http_server *s)
+void http_server_refuse(struct http_server *s, int fd)
 {
-	return s->stats.connections_open >= s->cfg.limits.connections;
+	struct buf body = BUF_INIT(1024), out = BUF_INIT(2048);
+	char id[HTTP_REQUEST_ID];
+
+	s->stats.connections_refused++;
+	s->crowding = true;
+	http_server_request_id(s, VIEW_NONE, id);
+	http_impl_error(&body, 503, "too many connections at once", id);
+	(void)!http1_write_head(&out, &(struct http1_answer){ .status = 503,
+							      .length = (int64_t)buf_len(&body),
+							      .content_type = "application/json",
+							      .date = http_server_date(s),
+							      .request_id = view_of(id),
+							      .version = 11 });
+	buf_add(&out, buf_view(&body));
+	if (!s->cfg.tls && !out.bad)
+		(void)!send(fd, out.p, buf_len(&out), MSG_DONTWAIT | MSG_NOSIGNAL);
+	buf_done(&body);
+	buf_done(&out);
+	fd_close(fd);
 }
 
 /* False: stop for now. */
 static bool accept_one(struct http_server *s, const struct listener *l)
 {
-	if (is_full(s) && !http_place_can_make(s)) {
-		listeners_want(s, 0); /* http_server_conn_gone turns it on again */
-		return false;
-	}
 	struct sockaddr_storage peer = { 0 };
 	socklen_t n = sizeof(peer);
 	int fd = accept4(l->io.fd, (struct sockaddr *)&peer, &n, SOCK_NONBLOCK | SOCK_CLOEXEC);
 	if (fd < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-			pause_accepting(s);
+			pause_accepting(s, RETRY_MS);
 		return errno == EINTR || errno == ECONNABORTED;
 	}
-	http_place_make(s, (struct sockaddr *)&peer);
 	s->stats.connections_total++;
+	struct http_party *p = http_place_of_address(s, (struct sockaddr *)&peer);
+	if (http_lobby_has_line(p) || !http_yield_make(s, p, false)) {
+		if (!http_lobby_enter(s, p, fd, &peer, l->index))
+			http_server_refuse(s, fd);
+		return true;
+	}
 	if (http_conn_new(s, fd, (struct sockaddr *)&peer, "", false, l->index) < 0) {
-		pause_accepting(s);
+		pause_accepting(s, RETRY_MS);
 		return false;
 	}
 	return true;
@@ -85,14 +112,21 @@ static bool accept_one(struct http_server *s, const struct listener *l)
 static void on_accept(struct loop_io *io, uint32_t events)
 {
 	struct listener *l = CONTAINER(io, struct listener, io);
-	for (int i = 0; i < ACCEPT_BATCH && accept_one(l->server, l); i++)
-		;
+	l->ready = true;
+	http_turn_soon(l->server);
 }
 
-void http_server_conn_gone(struct http_server *s)
+void http_server_accept(struct http_server *s)
 {
-	if (!loop_timer_active(&s->retry) && !is_full(s))
-		listeners_want(s, EPOLLIN);
+	s->crowding = false;
+	LIST_EACH (it, &s->listeners) {
+		struct listener *l = CONTAINER(it, struct listener, link);
+		for (int i = 0; i < ACCEPT_BATCH && l->ready && accept_one(s, l); i++)
+			;
+		l->ready = false;
+	}
+	if (s->crowding && !loop_timer_active(&s->retry))
+		pause_accepting(s, CROWD_MS);
 }
 
 static void limits_default(struct http_limits *l)
@@ -103,7 +137,8 @@ static void limits_default(struct http_limits *l)
 					      .head_ms = 10000,
 					      .stall_ms = 60000,
 					      .connections = 4096,
-					      .streams = 128 };
+					      .streams = 128,
+					      .useless_ms = 1000 };
 	l->head_bytes = l->head_bytes ? l->head_bytes : d.head_bytes;
 	l->headers = l->headers ? l->headers : d.headers;
 	l->idle_ms = l->idle_ms ? l->idle_ms : d.idle_ms;
@@ -113,6 +148,7 @@ static void limits_default(struct http_limits *l)
 	l->strangers = l->strangers ? l->strangers : l->connections - l->connections / 4;
 	l->party = l->party ? l->party : MAX(l->connections / 2, 1);
 	l->streams = l->streams ? l->streams : d.streams;
+	l->useless_ms = l->useless_ms ? l->useless_ms : d.useless_ms;
 }
 
 struct http_server *http_server_new(struct loop *l, const struct http_config *c, struct err *e)
@@ -127,7 +163,13 @@ struct http_server *http_server_new(struct loop *l, const struct http_config *c,
 	limits_default(&s->cfg.limits);
 	list_init(&s->listeners);
 	list_init(&s->conns);
-	http_place_init(s);
+	http_turn_init(s);
+	http_lobby_init(s);
+	if (http_place_init(s) < 0) {
+		err_sys(e, ERR_INTERNAL, ENOMEM, "HTTP server");
+		http_server_free(s);
+		return NULL;
+	}
 	rnd_name(s->id_prefix, sizeof(s->id_prefix) - 1);
 	s->date_s = UINT64_MAX;
 	return s;
@@ -181,13 +223,11 @@ void http_server_adopt(struct http_server *s, int fd, const char *origin)
 	bool crowded = http_place_of_origin(s, origin) >= HTTP_ORIGIN_CONNS ||
 		       s->n_adopted >= s->cfg.limits.connections / 2;
 
-	if ((is_full(s) && !http_place_can_make(s)) ||
-	    (crowded && s->n_crowded >= s->cfg.limits.connections / 4) || fd_nonblock(fd, true) < 0) {
+	if ((crowded && s->n_crowded >= s->cfg.limits.connections / 4) || fd_nonblock(fd, true) < 0 ||
+	    !http_yield_make(s, NULL, false)) {
 		fd_close(fd);
 		return;
 	}
-	if (is_full(s))
-		http_place_make_any(s);
 	tune(fd);
 	s->stats.connections_total++;
 	(void)!http_conn_new(s, fd, (struct sockaddr *)&nobody, origin, crowded, HTTP_ADOPTED);
@@ -210,9 +250,12 @@ void http_server_free(struct http_server *s)
 	if (!s)
 		return;
 	http_server_stop_listening(s);
+	http_lobby_done(s);
 	while (!list_empty(&s->conns))
 		http_conn_free(CONTAINER(s->conns.next, struct http_conn, link));
 	loop_timer_stop(&s->retry);
+	http_turn_done(s);
+	http_place_done(s);
 	for (struct http_room *r = s->rooms, *next; r; r = next) {
 		next = r->next;
 		arena_done(&r->arena);

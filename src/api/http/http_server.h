@@ -28,11 +28,20 @@ struct http_server {
 	struct http_stats stats;
 	struct list listeners, conns;
 	unsigned n_listeners;    /* that there have been */
-	struct loop_timer retry; /* accepting again after a shortage of fds or memory */
+	struct loop_timer retry; /* accepting again after a pause */
+	bool crowding;           /* a newcomer of this batch was refused */
 	struct http_room *rooms; /* spare ones */
 	size_t n_rooms;
 	struct list strangers, known; /* connections, the least useful first: see http_place.h */
 	struct list parties[256];
+	struct list *ranks[2]; /* parties of strangers and of others, by their number of connections */
+	unsigned most[2];      /* the highest of them */
+	struct list lobbies;   /* parties: see http_lobby.h */
+	unsigned n_lobby;
+	struct loop_timer lobby;
+	struct list turns; /* parties: see http_turn.h */
+	struct loop_task turn_task;
+	bool in_turns;
 	unsigned n_strangers;
 	unsigned n_adopted, n_crowded; /* connections of boxes that are served, and that are told no */
 	size_t held, strangers_held;   /* bytes */
@@ -50,7 +59,9 @@ struct http_room *http_server_take_room(struct http_server *s);
 void http_server_clean_room(struct http_room *r); /* between two exchanges */
 void http_server_give_room(struct http_server *s, struct http_room *r);
 struct view http_server_date(struct http_server *s);
+/* Closes a newcomer's connection, and without TLS says why. */
+void http_server_refuse(struct http_server *s, int fd);
+/* Accepts from the listeners that had an event. */
+void http_server_accept(struct http_server *s);
 /* The client's own id where it is sane, else a new one. */
 void http_server_request_id(struct http_server *s, struct view wish, char dst[HTTP_REQUEST_ID]);
-/* A connection has gone: whoever waits to be accepted may come in. */
-void http_server_conn_gone(struct http_server *s);

@@ -118,7 +118,7 @@ static bool has_key(struct plane *p, const struct http_exchange *x, enum act act
 	struct actor actor;
 	struct err e = { 0 };
 
-	return actor_of(p, x, &actor) >= 0 && auth_permit(&actor, act, b, &e) >= 0;
+	return actor_of(p, x, &actor) >= 0 && auth_permit(&actor, act, b->tenant, &e) >= 0;
 }
 
 static bool has_token(struct plane *p, const struct http_exchange *x, const struct box *b)

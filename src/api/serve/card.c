@@ -118,16 +118,42 @@ static void put_known_asset(struct json_out *o, const struct sgn_item *i, struct
 	card_put_asset(o, "asset", asset, decimals, symbol);
 }
 
-bool card_confirm(const struct sgn_item *i, char ret[5])
+/* Four bytes in the middle: an address that was made to be taken for another shares only its ends. Where the
+ * other is known, they are bytes in which the two differ. */
+static size_t confirm_at(struct view address, struct view known)
 {
-	struct view to = i->to.n == ADDRESS_SIZE ? i->to : i->from;
+	const size_t last = ADDRESS_SIZE - 6;
+
+	for (size_t k = 2; known.n == ADDRESS_SIZE && k < ADDRESS_SIZE; k++)
+		if (address.p[k] != known.p[k])
+			return MIN(k, last);
+	return 8;
+}
+
+bool card_confirm(const struct sgn_item *i, struct card_confirm *ret)
+{
+	struct view to = i->effects.n ? i->effects.items[0].to : i->to, known = VIEW_NONE;
 	bool danger = view_is(i->call_class, "dangerous");
 
-	for (size_t k = 0; k < i->risks.n; k++)
-		danger |= i->risks.items[k].level == SGN_RISK_LEVEL_DANGER;
+	for (size_t k = 0; k < i->risks.n; k++) {
+		const struct sgn_risk *x = &i->risks.items[k];
+		danger |= x->level == SGN_RISK_LEVEL_DANGER;
+		if (known.n || x->address.n != ADDRESS_SIZE || x->known.n != ADDRESS_SIZE)
+			continue;
+		to = x->address;
+		known = x->known;
+	}
+	const bool own = to.n != ADDRESS_SIZE;
+	if (own)
+		to = i->from;
 	if (!danger || to.n != ADDRESS_SIZE)
 		return false;
-	text_hex(to.p + ADDRESS_SIZE - 2, 2, ret);
+	const size_t at = confirm_at(to, known);
+	text_hex(to.p + at, 4, ret->digits);
+	snprintf(ret->hint, sizeof(ret->hint), "Type digits %zu to %zu (after 0x) of %s.", 2 * at + 1,
+		 2 * at + 8,
+		 own ? "the wallet's own address"
+		     : "the address that you mean, from where you know it and not from this request");
 	return true;
 }
 
@@ -143,11 +169,18 @@ static void put_sentence(struct json_out *o, const char *key,
 	json_out_kstr(o, key, buf_view(&text));
 }
 
+bool card_only_reaches(const struct sgn_effect *f)
+{
+	struct u256 v;
+
+	return f->target && u256_load_view(f->amount, &v) == 0 && u256_is_zero(&v);
+}
+
 /* Who gets it; for calls of contracts the contract. */
 static void put_recipient(struct json_out *o, const struct sgn_item *i)
 {
 	const struct sgn_effect *f = i->effects.n ? &i->effects.items[0] : NULL;
-	const bool direct = f && f->to.n == ADDRESS_SIZE && !f->approval;
+	const bool direct = f && f->to.n == ADDRESS_SIZE && !f->approval && !card_only_reaches(f);
 	const struct view to = direct ? f->to : i->to;
 	const bool called = view_eq(to, i->to);
 
@@ -422,13 +455,15 @@ static void put_rest(struct json_out *o, const struct spend_view *v)
 static void put_card(struct json_out *o, const struct core *c, const struct spend_view *v)
 {
 	const struct sgn_item *i = v->item;
-	char confirm[5];
+	struct card_confirm confirm;
 
 	json_out_key(o, "card");
 	json_out_object(o);
 	put_sentence(o, "sentence", card_sentence, c, v);
 	put_sentence(o, "text", card_text, c, v);
-	json_out_kz(o, "confirm", card_confirm(i, confirm) ? confirm : NULL);
+	const bool danger = card_confirm(i, &confirm);
+	json_out_kz(o, "confirm", danger ? confirm.digits : NULL);
+	json_out_kz(o, "confirm_hint", danger ? confirm.hint : NULL);
 	put_recipient(o, i);
 	put_allowance(o, i);
 	put_limits(o, i);
@@ -459,6 +494,7 @@ static void put_effects(struct json_out *o, const struct sgn_item *i)
 		card_put_address(o, "to", f->to);
 		json_out_kbool(o, "approval", f->approval);
 		json_out_kbool(o, "unlimited", f->unlimited);
+		json_out_kbool(o, "target", f->target);
 		json_out_kbool(o, "first_time", f->first);
 		json_out_kstr_any(o, "note", f->note);
 		json_out_end(o, '}');

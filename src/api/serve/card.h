@@ -16,8 +16,12 @@ void card_put(struct json_out *o, const struct core *c, const struct spend_view 
 void card_text(struct buf *out, const struct core *c, const struct spend_view *v);
 /* One sentence, without the words of the agent. */
 void card_sentence(struct buf *out, const struct core *c, const struct spend_view *v);
-/* The last four digits of an address, which a person must type to approve it; false: not this one. */
-bool card_confirm(const struct sgn_item *i, char ret[5]) _must_check_;
+/* Digits of an address, which a person must type to approve it; false: not this one. */
+struct card_confirm {
+	char digits[9];
+	char hint[256]; /* which they are: a sentence for a person */
+};
+bool card_confirm(const struct sgn_item *i, struct card_confirm *ret) _must_check_;
 
 /* ---- for both, and for lists ---- */
 
@@ -29,11 +33,11 @@ void card_put_amount_any(struct json_out *o, const char *key, struct view amount
 void card_put_address(struct json_out *o, const char *key, struct view address);   /* null for none */
 void card_put_hex(struct json_out *o, const char *key, struct view bytes);         /* null for none */
 void card_put_chain(struct json_out *o, const char *key, uint64_t chain);          /* "eip155:1" */
+/* An address that gets nothing: a wrapper calls it, or it is given control. */
+bool card_only_reaches(const struct sgn_effect *f);
 /* "0.5 ETH", "100 USDC (0x…)", "7 base units of 0x…" */
 void card_amount(struct buf *out, struct view asset, struct view amount, uint32_t decimals,
 		 struct view symbol);
-/* Text of others: in quotes, on one line, without control and direction characters, at most `most` bytes. */
-void card_quote(struct buf *out, struct view text, size_t most);
 /* Of the native asset, and of fees. */
 bool card_is_native(struct view asset);
 struct view card_chain_name(const struct core *c, uint64_t chain); /* of the configuration; empty: none */

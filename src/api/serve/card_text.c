@@ -79,7 +79,8 @@ static void add_name(struct buf *out, struct view name)
 	add_clean(out, buf_view(&fixed), false);
 }
 
-void card_quote(struct buf *out, struct view text, size_t most)
+/* Text of others: in quotes, on one line, without control and direction characters, at most `most` bytes. */
+static void card_quote(struct buf *out, struct view text, size_t most)
 {
 	_cleanup_(buf_done) struct buf fixed = BUF_INIT(4 * QUOTE_MOST + 16);
 	const bool cut = text.n > MIN(most, (size_t)QUOTE_MOST);
@@ -139,12 +140,24 @@ static void add_effect(struct buf *out, const struct core *c, uint64_t chain, co
 			add_address(out, f->asset);
 		else
 			card_amount(out, f->asset, f->amount, f->decimals, symbol);
+	} else if (card_only_reaches(f)) {
+		buf_puts(out, "reach ");
+		add_address(out, f->to);
 	} else {
 		buf_puts(out, "send ");
 		card_amount(out, f->asset, f->amount, f->decimals, symbol);
 		buf_puts(out, " to ");
 		add_address(out, f->to);
 	}
+}
+
+/* Somebody else than the payee is called. */
+static bool is_wrapper(const struct sgn_item *i)
+{
+	for (size_t k = 0; k < i->effects.n; k++)
+		if (i->effects.items[k].target && i->to.n)
+			return true;
+	return false;
 }
 
 void card_sentence(struct buf *out, const struct core *c, const struct spend_view *v)
@@ -168,6 +181,10 @@ void card_sentence(struct buf *out, const struct core *c, const struct spend_vie
 	}
 	if (i->effects.n > 1)
 		buf_printf(out, " and %zu more", i->effects.n - 1);
+	if (is_wrapper(i)) {
+		buf_puts(out, ", through ");
+		add_address(out, i->to);
+	}
 	buf_puts(out, " on ");
 	add_chain(out, c, i->chain);
 	buf_putc(out, '.');
@@ -263,18 +280,30 @@ static void add_effects(struct buf *out, const struct core *c, const struct sgn_
 	}
 }
 
-static void add_risks(struct buf *out, const struct sgn_item *i)
+static bool is_danger(const struct sgn_risk *x)
+{
+	return x->level >= SGN_RISK_LEVEL_DANGER || x->level < 0;
+}
+
+/* Dangers stand at the top, before what one has to scroll to. */
+static void add_risks(struct buf *out, const struct sgn_item *i, bool dangers)
 {
 	static const char *const levels[] = { "note", "note", "WARNING", "DANGER" };
+	bool any = false;
 
-	if (i->risks.n)
-		buf_puts(out, "\nRisks\n");
 	for (size_t k = 0; k < i->risks.n; k++) {
 		const struct sgn_risk *x = &i->risks.items[k];
+		if (is_danger(x) != dangers)
+			continue;
+		if (!any && !dangers)
+			buf_puts(out, "\nRisks\n");
+		any = true;
 		head(out, x->level >= 0 && (size_t)x->level < ELEMS(levels) ? levels[x->level] : "DANGER");
 		card_quote(out, x->text, QUOTE_MOST);
 		buf_putc(out, '\n');
 	}
+	if (any && dangers)
+		buf_putc(out, '\n');
 }
 
 static void add_simulation(struct buf *out, const struct core *c, const struct sgn_item *i)
@@ -404,6 +433,12 @@ static void add_data(struct buf *out, const struct sgn_item *i)
 		text_hex(i->data.p, MIN(i->data.n, (size_t)DATA_SHOWN), hex);
 		buf_printf(out, "\nData, %zu bytes\n  0x%s%s\n", i->data.n, hex,
 			   i->data.n > DATA_SHOWN ? "…" : "");
+	} else if (!text_is_plain(i->data)) {
+		buf_printf(out, "\nThe bytes to be signed, %zu, which are no text\n", i->data.n);
+		for (struct view rest = i->data; rest.n; rest = view_skip(rest, MIN(rest.n, (size_t)32))) {
+			text_hex(rest.p, MIN(rest.n, (size_t)32), hex);
+			buf_printf(out, "  0x%s\n", hex);
+		}
 	} else {
 		/* All of it: what it means may be decided by its end. */
 		buf_printf(out, "\nThe text to be signed, %zu bytes\n", i->data.n);
@@ -454,10 +489,11 @@ void card_text(struct buf *out, const struct core *c, const struct spend_view *v
 
 	card_sentence(out, c, v);
 	buf_puts(out, "\n\n");
+	add_risks(out, i, true);
 	add_facts(out, v);
 	add_effects(out, c, i);
 	add_fate(out, v);
-	add_risks(out, i);
+	add_risks(out, i, false);
 	add_simulation(out, c, i);
 	add_limits(out, c, i);
 	add_checks(out, c, i);

@@ -82,11 +82,6 @@ struct view serve_listener_box(const struct serve *s, const struct http_exchange
 	return x->listener < SERVE_LISTENERS ? s->boxes[x->listener] : VIEW("");
 }
 
-bool serve_is_bound(const struct serve *s, const struct http_exchange *x)
-{
-	return x->listener < SERVE_LISTENERS && s->bound[x->listener];
-}
-
 void serve_alias(const struct serve *s, struct http_exchange *x)
 {
 	for (size_t i = 0; s->dialects[i]; i++) {

@@ -39,7 +39,6 @@ int serve_bind(struct serve *s, unsigned listener, struct view dialect, struct e
 struct view serve_listener_box(const struct serve *s, const struct http_exchange *x);
 /* Takes a dialect's alias off the path. */
 void serve_alias(const struct serve *s, struct http_exchange *x);
-bool serve_is_bound(const struct serve *s, const struct http_exchange *x);
 /* The dialect that has this listener to itself, or with others; NULL: all are there. */
 const struct dialect *serve_bound(const struct serve *s, unsigned listener);
 bool serve_has(const struct serve *s, unsigned listener, const struct dialect *d);

@@ -89,7 +89,7 @@ static int join_cpuset(const struct native *n, struct native_child *c, struct er
 
 static struct cgroup_limits limits_of(const struct plan *p)
 {
-	return (struct cgroup_limits){ .memory_bytes = p->spec.limits.memory_bytes,
+	return (struct cgroup_limits){ .memory_bytes = p->spec.limits.memory_mb << 20,
 				       .cpu_milli = p->spec.limits.cpu_milli,
 				       .pids = p->spec.limits.pids };
 }

@@ -38,7 +38,8 @@ static unsigned machine_cpus(void)
 	return n > 0 ? (unsigned)n : 1;
 }
 
-unsigned native_cpus(uint32_t cpu_milli, unsigned machine)
+/* Processors of a box with this limit: the limit, rounded up. */
+static unsigned native_cpus(uint32_t cpu_milli, unsigned machine)
 {
 	unsigned n = (cpu_milli + 999) / 1000;
 	return n < 1 ? 1 : MIN(n, machine);

@@ -15,8 +15,6 @@ struct native_view {
 	const char *at;
 };
 
-/* Processors of a box with this limit: the limit, rounded up. */
-unsigned native_cpus(uint32_t cpu_milli, unsigned machine);
 /* At the start: which hierarchies there are. */
 void native_sys_open(struct native *n);
 /* Makes them; the caller closes. What cannot be shown is left out: -errno only where something is odd. */

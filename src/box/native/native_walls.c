@@ -244,9 +244,9 @@ static int freeze(struct walls *w, const struct walls_box *b, bool on, int wait_
 	return r;
 }
 
-static int limit(struct walls *w, const struct walls_box *b, const struct spec_limits *l)
+static int limit(struct walls *w, const struct walls_box *b, const struct box_limits *l)
 {
-	const struct cgroup_limits to = { .memory_bytes = l->memory_bytes,
+	const struct cgroup_limits to = { .memory_bytes = l->memory_mb << 20,
 					  .cpu_milli = l->cpu_milli,
 					  .pids = l->pids };
 	return cgroup_limit(&of(w)->cgroups, b->id, &to);

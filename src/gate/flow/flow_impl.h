@@ -63,7 +63,6 @@ struct flow_step {
 	uint32_t next; /* states in which it may be then, 1 << state */
 };
 const struct flow_step *states_step(enum flow_state s, enum flow_event e);
-const char *states_name(enum flow_state s);
 void states_event(struct flow *f, enum flow_event e, const struct flow_what *w);
 
 struct flow {
@@ -177,6 +176,5 @@ void dial_addr(struct flow *f, const struct addr *a); /* connect */
 /* ---- relay.c ---- */
 void relay_client(struct flow *f); /* reads from the client as far as that goes */
 void relay_server(struct flow *f);
-bool relay_flush(struct flow *f); /* false: the flow has ended */
-void relay_check_end(struct flow *f);
+bool relay_flush(struct flow *f);   /* false: the flow has ended */
 void relay_pass_on(struct flow *f); /* to the api, whose connection it is from now on */

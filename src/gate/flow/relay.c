@@ -66,18 +66,8 @@ static bool flush_one(struct flow *f, int fd, struct buf *keep)
 	return true;
 }
 
-bool relay_flush(struct flow *f)
-{
-	int server = flow_is_open(f) ? f->server_fd : -1;
-
-	if (!flush_one(f, f->client_fd, &f->conn.to_client) || !flush_one(f, server, &f->conn.to_server))
-		return false;
-	relay_check_end(f);
-	return f->state != FLOW_OVER;
-}
-
 /* An end goes through when everything before it has. */
-void relay_check_end(struct flow *f)
+static void relay_check_end(struct flow *f)
 {
 	if (!flow_is_open(f))
 		return;
@@ -105,6 +95,16 @@ void relay_check_end(struct flow *f)
 	/* In HTTP an answer that has ended, ends the connection; nobody reads what else is asked. */
 	if (f->client_shut && (f->server_shut || f->mode != FLOW_OPAQUE))
 		flow_end(f, false);
+}
+
+bool relay_flush(struct flow *f)
+{
+	int server = flow_is_open(f) ? f->server_fd : -1;
+
+	if (!flush_one(f, f->client_fd, &f->conn.to_client) || !flush_one(f, server, &f->conn.to_server))
+		return false;
+	relay_check_end(f);
+	return f->state != FLOW_OVER;
 }
 
 static bool over_limit(struct flow *f)

@@ -130,11 +130,6 @@ static const char *const names[] = {
 };
 static_assert(ELEMS(names) == FLOW_STATES, "every state has a name");
 
-const char *states_name(enum flow_state s)
-{
-	return names[s];
-}
-
 const struct flow_step *states_step(enum flow_state s, enum flow_event e)
 {
 	return &table[s][e];

@@ -1,7 +1,15 @@
 """What may be included from where: a dialect compiles against the public headers of the core's rooms
-(src/api/core/include), and a header of the core's own, or of another dialect, must not be found with a dialect's flags."""
+(src/api/core/include), and a header of the core's own, or of another dialect, must not be found with a dialect's flags.
+
+And which room of the core uses which: a use is a symbol that an object of one room takes from an object of another.
+Rooms stand in an order (src/api/core/rooms.txt) and use only what is below them; the uses that still go upwards are
+listed there, one by one. A new one fails, and so does a listed one that is gone.
+
+`core_rooms.py SOURCE BUILD --measure` prints the uses between rooms, the order with the fewest upward uses and those uses."""
+import collections
 import json
 import os
+import random
 import re
 import shlex
 import subprocess
@@ -26,6 +34,94 @@ def compiles(directory, flags, header):
     return subprocess.run(["cc", "-fsyntax-only", *flags, "-x", "c", "-"], cwd=directory, text=True,
                           input=f'#include "defs.h"\n#include "{header}"\nint x;\n', capture_output=True).returncode == 0
 
+
+def symbols(path):
+    """What an object defines, and what it takes from others."""
+    defined, taken = set(), set()
+    for line in subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout.splitlines():
+        kind, name = line.split()[-2:]
+        if kind == "U":
+            taken.add(name)
+        elif kind.isupper():
+            defined.add(name)
+    return defined, taken
+
+
+def uses_between_rooms():
+    """[(file, its room, symbol, the room that defines it)], from the objects of the last build."""
+    home, takes = {}, []
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as f:
+        commands = json.load(f)
+    for c in commands:
+        path = os.path.relpath(os.path.join(c["directory"], c["file"]), core)
+        if path.startswith(".."):
+            made = os.path.relpath(os.path.join(c["directory"], c["file"]), os.path.join(build, "src/api/core"))
+            if made.startswith(".."):
+                continue
+            path = "session/" + os.path.basename(made)  # the drivers of contexts
+        words = shlex.split(c["command"])
+        defined, taken = symbols(os.path.join(c["directory"], words[words.index("-o") + 1]))
+        for name in defined:
+            home[name] = path.split("/")[0]
+        takes.append((path, taken))
+    return [(path, path.split("/")[0], name, home[name]) for path, taken in takes for name in sorted(taken)
+            if name in home and home[name] != path.split("/")[0]]
+
+
+def upward(order, uses):
+    place = {room: i for i, room in enumerate(order)}
+    return [u for u in uses if place[u[3]] > place[u[1]]]
+
+
+def best_order(uses):
+    """The order of rooms with the fewest uses that go upwards: each room is moved to its best place until none moves."""
+    weight = collections.Counter((u[1], u[3]) for u in uses)
+
+    def cost(order):
+        place = {room: i for i, room in enumerate(order)}
+        return sum(n for (a, b), n in weight.items() if place[b] > place[a])
+
+    found = []
+    for seed in range(8):
+        order = sorted({r for u in uses for r in (u[1], u[3])})
+        random.Random(seed).shuffle(order)
+        before = None
+        while before != cost(order):
+            before = cost(order)
+            for room in list(order):
+                rest = [r for r in order if r != room]
+                order = min((rest[:i] + [room] + rest[i:] for i in range(len(rest) + 1)), key=cost)
+        found.append((before, order))
+    return min(found)[1]
+
+
+def read_rooms():
+    """The order from below, and the uses that still go upwards as (file, symbol)."""
+    order, tolerated = [], set()
+    with open(os.path.join(core, "rooms.txt"), encoding="utf-8") as f:
+        for line in f:
+            words = line.partition("#")[0].split()
+            if len(words) == 1:
+                order.append(words[0])
+            elif words:
+                tolerated.add((words[0], words[1]))
+    return order, tolerated
+
+
+def measure():
+    uses = uses_between_rooms()
+    order = best_order(uses)
+    pairs = collections.Counter((u[1], u[3]) for u in uses)
+    up = upward(order, uses)
+    print(f"{len(uses)} uses between {len(order)} rooms, in {len(pairs)} pairs; {len(up)} go upwards in the best order:")
+    print("\n".join(order))
+    for path, _, name, other in sorted(up, key=lambda u: (order.index(u[1]), u)):
+        print(f"{path} {name}  # {other}")
+
+
+if "--measure" in sys.argv:
+    measure()
+    raise SystemExit
 
 public = sorted(os.listdir(os.path.join(core, "include")))
 own = sorted(f for room in os.listdir(core) if room != "include" and os.path.isdir(os.path.join(core, room))
@@ -52,6 +148,15 @@ for mine in sorted(d for d in os.listdir(dialects) if os.path.isdir(os.path.join
                      if f.endswith(".h") and os.path.relpath(folder, dialects).split("/")[0] != mine})
     results += [(f"{mine} may include dialect.h", compiles(directory, flags, "dialect.h"))]
     results += [(f"{mine} may not include {h}", not compiles(directory, flags, h)) for h in others + ["plane.h"]]
+# Rooms use only what is below them.
+rooms_order, tolerated = read_rooms()
+results += [("rooms.txt names every room", set(rooms_order) == rooms | {"state", "base"})]
+if set(rooms_order) == rooms | {"state", "base"}:
+    goes_up = {(u[0], u[2]) for u in upward(rooms_order, uses_between_rooms())}
+    results += [(f"{path} may not use {name}: its room is above", False) for path, name in sorted(goes_up - tolerated)]
+    results += [(f"{path} no longer uses {name} upwards: strike it from rooms.txt", False)
+                for path, name in sorted(tolerated - goes_up)]
+    results += [(f"uses between rooms go downwards, but for {len(tolerated)}", goes_up == tolerated)]
 print(f"1..{len(results)}")
 for i, (what, ok) in enumerate(results, 1):
     print(f"{'ok' if ok else 'not ok'} {i} - {what}")

@@ -111,44 +111,39 @@ static void test_conversation(void **state)
 	fd_close(fd);
 }
 
-static int start_two(void **state)
+/* Nobody is useless as long as the test runs. */
+static int start_sixteen(void **state)
 {
-	http_rig_start(&rig, &(struct http_limits){ .connections = 2, .strangers = 2, .party = 2 }, NULL,
-		       NULL);
+	http_rig_start(&rig,
+		       &(struct http_limits){
+			       .connections = 16, .strangers = 16, .party = 16, .useless_ms = 3600000 },
+		       NULL, NULL);
 	return 0;
 }
 
-static void test_connections(void **state)
+static int start_shares(void **state)
 {
-	const char *ask = "GET /health HTTP/1.1\r\n" HOST "\r\n";
-	int a = http_rig_connect(&rig), b = http_rig_connect(&rig);
-	assert_int_equal(http_rig_ask(a, ask, &body), 200);
-	poll(NULL, 0, 5); /* so that `a` is the older one by the clock's milliseconds */
-	assert_int_equal(http_rig_ask(b, ask, &body), 200);
-	/* A third takes the place of the one that has been idle longest. */
-	int c = http_rig_connect(&rig);
-	assert_int_equal(http_rig_ask(c, ask, &body), 200);
-	buf_clear(&body);
-	assert_true(http_rig_read_all(a, &body));
-	assert_int_equal(http_rig_ask(b, ask, &body), 200);
-	/* With both at work, and with a key, the next one waits until one of them goes. */
-	http_rig_send(b, "GET /hold HTTP/1.1\r\n" HOST "X-Key: k\r\n\r\n");
-	http_rig_send(c, "GET /hold HTTP/1.1\r\n" HOST "X-Key: k\r\n\r\n");
-	http_rig_wait(&rig.counts.live, 2);
-	int d = http_rig_connect(&rig);
-	http_rig_send(d, ask);
-	assert_int_equal(poll(&(struct pollfd){ .fd = d, .events = POLLIN }, 1, 100), 0);
-	fd_close(c);
-	assert_int_equal(http_rig_read_answer(d, &head, &body, false), 200);
-	fd_close(a);
-	fd_close(b);
-	fd_close(d);
+	http_rig_start(
+		&rig,
+		&(struct http_limits){ .connections = 16, .strangers = 12, .party = 8, .useless_ms = LIMIT },
+		NULL, NULL);
+	return 0;
+}
+
+static int start_quickly_useless(void **state)
+{
+	http_rig_start(
+		&rig,
+		&(struct http_limits){ .connections = 16, .strangers = 16, .party = 16, .useless_ms = LIMIT },
+		NULL, NULL);
+	return 0;
 }
 
 static int start_three(void **state)
 {
-	http_rig_start(&rig, &(struct http_limits){ .connections = 3, .strangers = 2, .party = 2 }, NULL,
-		       NULL);
+	http_rig_start(&rig,
+		       &(struct http_limits){ .connections = 3, .strangers = 2, .party = 2, .useless_ms = 1 },
+		       NULL, NULL);
 	return 0;
 }
 
@@ -156,6 +151,121 @@ static bool is_closed(int fd)
 {
 	buf_clear(&body);
 	return http_rig_read_all(fd, &body) && buf_len(&body) == 0;
+}
+
+static bool is_open(int fd)
+{
+	char c;
+	return recv(fd, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+static void close_all(const int *fds, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		fd_close(fds[i]);
+}
+
+/* At the limit nobody who works makes place. A newcomer is served once, in the place of one that has asked
+ * for nothing yet. */
+static void test_newcomers(void **state)
+{
+	const char *ask = "GET /health HTTP/1.1\r\n" HOST "\r\n";
+	int work[14], silent[2];
+	for (size_t i = 0; i < ELEMS(work); i++) {
+		work[i] = http_rig_connect(&rig);
+		assert_int_equal(http_rig_ask(work[i], ask, &body), 200);
+	}
+	for (size_t i = 0; i < ELEMS(silent); i++)
+		silent[i] = http_rig_connect(&rig);
+	for (int i = 0; i < 20; i++) {
+		int newcomer = http_rig_connect(&rig);
+		http_rig_send(newcomer, ask);
+		assert_int_equal(http_rig_read_answer(newcomer, &head, &body, false), 200);
+		assert_non_null(strstr(head.p, "onnection: close"));
+		assert_true(is_closed(newcomer));
+		fd_close(newcomer);
+	}
+	assert_true(is_closed(silent[0]));
+	assert_true(is_open(silent[1])); /* only the first of the newcomers needed another's place */
+	for (size_t i = 0; i < ELEMS(work); i++)
+		assert_int_equal(http_rig_ask(work[i], ask, &body), 200);
+	close_all(work, ELEMS(work));
+	close_all(silent, ELEMS(silent));
+}
+
+/* Who was of no use for a while makes place for a newcomer that stays. */
+static void test_useless(void **state)
+{
+	const char *ask = "GET /health HTTP/1.1\r\n" HOST "\r\n";
+	int work[14];
+	for (size_t i = 0; i < ELEMS(work); i++) {
+		work[i] = http_rig_connect(&rig);
+		assert_int_equal(http_rig_ask(work[i], ask, &body), 200);
+	}
+	assert_int_equal(poll(&(struct pollfd){ .fd = work[0], .events = POLLIN }, 1, LIMIT + 20), 0);
+	int newcomer = http_rig_connect(&rig);
+	assert_int_equal(http_rig_ask(newcomer, ask, &body), 200);
+	assert_int_equal(http_rig_ask(newcomer, ask, &body), 200);
+	assert_true(is_closed(work[0]));
+	assert_int_equal(http_rig_ask(work[1], ask, &body), 200);
+	close_all(work, ELEMS(work));
+	fd_close(newcomer);
+}
+
+/* The party with the most connections makes place, at work or not, and not those who have few: neither their
+ * idle connections nor, where strangers have more than any key, anybody's who has shown one. */
+static void test_shares(void **state)
+{
+	const char *idle = "GET /health HTTP/1.1\r\n" HOST "X-Key: m\r\n\r\n",
+		   *hold = "GET /hold HTTP/1.1\r\n" HOST "X-Key: k\r\n\r\n",
+		   *ask = "GET /health HTTP/1.1\r\n" HOST "\r\n";
+	int few[2], many[8], silent[6];
+	for (size_t i = 0; i < ELEMS(few); i++) {
+		few[i] = http_rig_connect(&rig);
+		assert_int_equal(http_rig_ask(few[i], idle, &body), 200);
+	}
+	for (size_t i = 0; i < ELEMS(many); i++) {
+		many[i] = http_rig_connect(&rig);
+		http_rig_send(many[i], hold);
+		http_rig_wait(&rig.counts.live, (int)i + 1);
+	}
+	for (size_t i = 0; i < ELEMS(silent); i++)
+		silent[i] = http_rig_connect(&rig);
+	assert_int_equal(poll(&(struct pollfd){ .fd = few[0], .events = POLLIN }, 1, LIMIT + 20), 0);
+	int newcomers[4];
+	for (size_t i = 0; i < ELEMS(newcomers); i++) {
+		newcomers[i] = http_rig_connect(&rig);
+		assert_int_equal(http_rig_ask(newcomers[i], ask, &body), 200);
+		assert_int_equal(rig.counts.live, 7); /* for the first of them one of eight gave way */
+	}
+	for (size_t i = 0; i < ELEMS(few); i++)
+		assert_int_equal(http_rig_ask(few[i], idle, &body), 200);
+	close_all(few, ELEMS(few));
+	close_all(many, ELEMS(many));
+	close_all(silent, ELEMS(silent));
+	close_all(newcomers, ELEMS(newcomers));
+}
+
+/* To whom nobody gives way, hears it. */
+static void test_refused(void **state)
+{
+	const char *hold = "GET /hold HTTP/1.1\r\n" HOST "X-Key: a\r\n\r\n";
+	int one[16];
+	for (size_t i = 0; i < ELEMS(one); i++) {
+		char text[64];
+		snprintf(text, sizeof(text), "%s", hold);
+		*strstr(text, "a\r\n\r\n") = (char)('a' + i);
+		one[i] = http_rig_connect(&rig);
+		http_rig_send(one[i], text);
+		http_rig_wait(&rig.counts.live, (int)i + 1);
+	}
+	int newcomer = http_rig_connect(&rig);
+	assert_int_equal(http_rig_read_answer(newcomer, &head, &body, false), 503);
+	assert_non_null(strstr(body.p, "too many connections"));
+	assert_true(is_closed(newcomer));
+	assert_int_equal(rig.counts.live, 16);
+	close_all(one, ELEMS(one));
+	fd_close(newcomer);
 }
 
 /* Who has shown no key makes place, even at work; and the one first who was of use longest ago. */
@@ -174,15 +284,19 @@ static void test_strangers(void **state)
 	int d = http_rig_connect(&rig);
 	assert_int_equal(http_rig_ask(d, ask, &body), 200);
 	assert_true(is_closed(slow));
+	poll(NULL, 0, 5); /* what "useless" means here */
 	int f = http_rig_connect(&rig);
 	assert_int_equal(http_rig_ask(f, ask, &body), 200);
 	assert_true(is_closed(busy));
 	assert_int_equal(http_rig_ask(d, ask, &body), 200);
 	assert_int_equal(rig.counts.live, 1);
 	/* More than its number of connections a key has at the cost of its own oldest. */
-	int second = http_rig_connect(&rig), third = http_rig_connect(&rig);
+	poll(NULL, 0, 5);
+	int second = http_rig_connect(&rig);
 	http_rig_send(second, hold);
 	http_rig_wait(&rig.counts.live, 2);
+	poll(NULL, 0, 5);
+	int third = http_rig_connect(&rig);
 	http_rig_send(third, hold);
 	assert_true(is_closed(known));
 	http_rig_wait(&rig.counts.live, 2);
@@ -248,12 +362,6 @@ static void test_no_fds(void **state)
 	fd_close(third);
 }
 
-static bool is_open(int fd)
-{
-	char c;
-	return recv(fd, &c, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
-}
-
 /* Boxes that come by the gate leave room for everybody else, however many they are: of eight connections four
  * are served and two are told that they are too many. */
 struct crowd {
@@ -301,6 +409,48 @@ static void test_adopted(void **state)
 	http_server_free(s);
 	loop_free(loop);
 	for (int i = 0; i < 8; i++)
+		fd_close(pairs[i][0]);
+}
+
+/* ---- turns ---- */
+
+struct order {
+	struct loop *loop;
+	char seen[128];
+	size_t n;
+};
+
+static void note_order(struct http_exchange *x, void *arg)
+{
+	struct order *o = arg;
+
+	o->seen[o->n++] = x->origin.p[0];
+	if (o->n == 102)
+		loop_stop(o->loop, 0);
+	http_reply(x, 200, NULL, VIEW_NONE, NULL, 0);
+}
+
+/* A hundred requests of one party, then two of another: those come second and fourth. */
+static void test_turns(void **state)
+{
+	struct order order = { .n = 0 };
+	struct http_config config = { .on_request = note_order, .arg = &order };
+	struct err e = { 0 };
+	struct loop *loop = order.loop = loop_new(&e);
+	assert_non_null(loop);
+	struct http_server *s = http_server_new(loop, &config, &e);
+	assert_non_null(s);
+	int pairs[102][2];
+	for (size_t i = 0; i < ELEMS(pairs); i++) {
+		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pairs[i]), 0);
+		http_server_adopt(s, pairs[i][1], i < 100 ? "a" : "b");
+		http_rig_send(pairs[i][0], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+	}
+	assert_int_equal(loop_run(loop), 0);
+	assert_memory_equal(order.seen, "ababaaaaaa", 10);
+	http_server_free(s);
+	loop_free(loop);
+	for (size_t i = 0; i < ELEMS(pairs); i++)
 		fd_close(pairs[i][0]);
 }
 
@@ -394,11 +544,15 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_stalled_reader, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_slow_dialect, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_conversation, start_quick, stop),
-		cmocka_unit_test_setup_teardown(test_connections, start_two, stop),
+		cmocka_unit_test_setup_teardown(test_newcomers, start_sixteen, stop),
+		cmocka_unit_test_setup_teardown(test_useless, start_quickly_useless, stop),
+		cmocka_unit_test_setup_teardown(test_shares, start_shares, stop),
+		cmocka_unit_test_setup_teardown(test_refused, start_sixteen, stop),
 		cmocka_unit_test_setup_teardown(test_strangers, start_three, stop),
 		cmocka_unit_test_setup_teardown(test_slow_body, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_no_fds, start_plain, stop),
 		cmocka_unit_test(test_adopted),
+		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_the_last_round),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

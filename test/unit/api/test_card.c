@@ -121,7 +121,9 @@ static void test_nothing_leaves_its_line(void **state)
 		make(&evil, VIEW(EVIL), EVIL, kinds[i]);
 		assert_harmless(buf_view(&evil));
 		assert_true(count_lines(&plain) > 20);
-		assert_int_equal(count_lines(&plain), count_lines(&evil));
+		/* What is no text is shown as lines of 32 bytes in hexadecimal. */
+		const unsigned more = kinds[i] == SGN_REQUEST_KIND_TX ? 0 : (sizeof(EVIL) - 1 + 31) / 32 - 1;
+		assert_int_equal(count_lines(&plain) + more, count_lines(&evil));
 		assert_null(memmem(evil.p, evil.n, "\nDigest 0x00", 12));
 		assert_null(memmem(evil.p, evil.n, "\n  DANGER    none", 17));
 		buf_done(&plain);

@@ -79,13 +79,6 @@ static void test_rewritten(void **state)
 	assert_string_equal(
 		out.p, "{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"eth_call\",\"params\":[{\"to\":\"0x1\","
 		       "\"n\":9007199254740993}]}");
-	buf_clear(&out);
-	json_out_init(&o, &out);
-	ethrpc_put_error(&o, r.id, ETHRPC_E_METHOD, VIEW("no"));
-	buf_putc(&out, 0);
-	assert_string_equal(out.p,
-			    "{\"jsonrpc\":\"2.0\",\"id\":1234567890123456789,\"error\":{\"code\":-32601,"
-			    "\"message\":\"no\"}}");
 	buf_done(&out);
 }
 

@@ -80,12 +80,11 @@ static void rig_open(struct rig *g, const char *name)
 {
 	struct err e = { 0 };
 	char instance[48];
-	*g = (struct rig){ .spec = { .hostname = "tester",
-				     .limits = { .cpu_milli = 500,
-						 .memory_bytes = 64u << 20,
-						 .pids = 32,
-						 .nofile = 64 } },
-			   .image = { .n = 1 } };
+	*g = (struct rig){
+		.spec = { .hostname = "tester",
+			  .limits = { .cpu_milli = 500, .memory_mb = 64, .pids = 32, .nofile = 64 } },
+		.image = { .n = 1 }
+	};
 	umask(022);
 	CHECK(chdir(top) == 0 && mkdir(name, 0755) == 0 && chdir(name) == 0);
 	make_tree();

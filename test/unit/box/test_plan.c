@@ -3,6 +3,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <linux/mount.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,16 +13,52 @@
 #include "plan.h"
 #include "poison.h"
 
-static const struct spec_limits ceiling = {
-	.cpu_milli = 4000, .memory_bytes = 8ull << 30, .pids = 1000, .nofile = 4096
+static const struct box_limits ceiling = {
+	.cpu_milli = 4000, .memory_mb = 8 << 10, .pids = 1000, .nofile = 4096
 };
 
 static const struct spec good = {
 	.id = "0123456789abcdefghij",
 	.backend = SPEC_BACKEND_NATIVE,
 	.hostname = "box-1.example",
-	.limits = { .cpu_milli = 1500, .memory_bytes = 1ull << 30, .pids = 100, .nofile = 1024 },
+	.limits = { .cpu_milli = 1500, .memory_mb = 1 << 10, .pids = 100, .nofile = 1024 },
 };
+
+static int print_plan(const struct plan *p, struct buf *out)
+{
+	static const char *const kinds[] = {
+		[PLAN_LAYER] = "layer",         [PLAN_STORE] = "store",   [PLAN_DEV] = "dev",
+		[PLAN_WORKSPACE] = "workspace", [PLAN_DEVPTS] = "devpts", [PLAN_TMPFS] = "tmpfs",
+		[PLAN_PROC] = "proc",           [PLAN_HOST] = "host"
+	};
+	buf_printf(out, "box %s backend %s host %s uids %u+%u caps %llx\n", p->spec.id, p->spec.backend,
+		   p->spec.hostname, p->uid_base, PLAN_IDS, (unsigned long long)p->root_caps);
+	if (p->spec.sudo)
+		buf_puts(out, "sudo\n");
+	buf_printf(out, "cgroup cpu %u memory %llu pids %llu\n", p->spec.limits.cpu_milli,
+		   (unsigned long long)p->spec.limits.memory_mb << 20,
+		   (unsigned long long)p->spec.limits.pids);
+	for (unsigned i = 0; i < p->n_dirs; i++)
+		buf_printf(out, "dir %s %o %u\n", p->dirs[i].name, p->dirs[i].mode, p->dirs[i].owner);
+	for (unsigned i = 0; i < p->n_mounts; i++) {
+		const struct plan_mount *m = &p->mounts[i];
+		buf_printf(out, "mount %s %s", m->target, kinds[m->kind]);
+		if (m->kind == PLAN_LAYER)
+			buf_printf(out, " %u", m->layer);
+		if (m->source)
+			buf_printf(out, " %s", m->source);
+		if (m->size)
+			buf_printf(out, " size=%llu mode=%s", (unsigned long long)m->size, m->mode);
+		buf_printf(out, "%s%s%s%s\n", m->attr & MOUNT_ATTR_RDONLY ? " ro" : "",
+			   m->attr & MOUNT_ATTR_NOSUID ? " nosuid" : "",
+			   m->attr & MOUNT_ATTR_NODEV ? " nodev" : "",
+			   m->attr & MOUNT_ATTR_NOEXEC ? " noexec" : "");
+	}
+	for (unsigned i = 0; i < p->n_rlimits; i++)
+		buf_printf(out, "rlimit %s %llu\n", p->rlimits[i].name,
+			   (unsigned long long)p->rlimits[i].value);
+	return out->bad;
+}
 
 static struct plan_image image_of(unsigned n)
 {
@@ -66,8 +103,7 @@ static void test_limits(void **state)
 	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
 	s.limits = ceiling; /* up to and including */
 	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
-	s.limits =
-		(struct spec_limits){ .cpu_milli = 10, .memory_bytes = 16u << 20, .pids = 4, .nofile = 32 };
+	s.limits = (struct box_limits){ .cpu_milli = 10, .memory_mb = 16, .pids = 4, .nofile = 32 };
 	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
 
 #define BAD(field, value, name)                                                                              \
@@ -80,10 +116,10 @@ static void test_limits(void **state)
 	BAD(cpu_milli, 0, "cpu");
 	BAD(cpu_milli, 9, "cpu");
 	BAD(cpu_milli, 4001, "cpu");
-	BAD(memory_bytes, 0, "memory");
-	BAD(memory_bytes, (16u << 20) - 1, "memory");
-	BAD(memory_bytes, (8ull << 30) + 1, "memory");
-	BAD(memory_bytes, UINT64_MAX, "memory");
+	BAD(memory_mb, 0, "memory");
+	BAD(memory_mb, 15, "memory");
+	BAD(memory_mb, (8 << 10) + 1, "memory");
+	BAD(memory_mb, UINT64_MAX, "memory");
 	BAD(pids, 0, "pids");
 	BAD(pids, 3, "pids");
 	BAD(pids, 1001, "pids");
@@ -164,7 +200,7 @@ static const char golden_readonly[] =
 static void check_print(const struct plan *p, const char *want)
 {
 	struct buf b = BUF_INIT(8192);
-	assert_int_equal(plan_print(p, &b), 0);
+	assert_int_equal(print_plan(p, &b), 0);
 	assert_int_equal(buf_putc(&b, 0), 0);
 	assert_string_equal(b.p, want);
 	buf_done(&b);
@@ -178,7 +214,7 @@ static void test_golden(void **state)
 	assert_int_equal(plan_make(&good, &image, 2, 2000000000u, &p, &e), 0);
 	check_print(&p, golden);
 	struct buf small = BUF_INIT(100);
-	assert_true(plan_print(&p, &small) < 0); /* never half a plan without a word */
+	assert_true(print_plan(&p, &small) < 0); /* never half a plan without a word */
 	buf_done(&small);
 }
 
@@ -189,7 +225,7 @@ static void test_golden_readonly(void **state)
 	struct plan p;
 	struct err e = { 0 };
 	s.readonly_root = true;
-	s.limits.memory_bytes = 64u << 20;
+	s.limits.memory_mb = 64;
 	assert_int_equal(plan_make(&s, &image, 0, 2000000000u, &p, &e), 0);
 	check_print(&p, golden_readonly);
 }
@@ -210,7 +246,7 @@ static void test_workspaces(void **state)
 	s.mounts = &m;
 	assert_int_equal(spec_check(&s, &ceiling, &e), 0);
 	assert_int_equal(plan_make(&s, &image, 0, 2000000000u, &p, &e), 0);
-	assert_int_equal(plan_print(&p, &b), 0);
+	assert_int_equal(print_plan(&p, &b), 0);
 	assert_int_equal(buf_putc(&b, 0), 0);
 	assert_non_null(strstr(b.p, "mount /workspace store workspace nosuid nodev\n"
 				    "mount /data workspace nosuid nodev\n"
@@ -244,7 +280,7 @@ static void test_workspace(void **state)
 		w.items[0].readonly = readonly;
 		assert_int_equal(spec_check(&s, &ceiling, &e), 0);
 		assert_int_equal(plan_make(&s, &image, 0, 2000000000u, &p, &e), 0);
-		assert_int_equal(plan_print(&p, &b), 0);
+		assert_int_equal(print_plan(&p, &b), 0);
 		assert_int_equal(buf_putc(&b, 0), 0);
 		assert_non_null(strstr(b.p, readonly ? "mount /workspace workspace ro nosuid nodev\n"
 						     : "mount /workspace workspace nosuid nodev\n"));
@@ -257,9 +293,6 @@ static void test_workspace(void **state)
 	s = good;
 	snprintf(s.snapshot, sizeof(s.snapshot), "..");
 	refuse(&s, "snapshot");
-	s = good;
-	s.disk_bytes = 1;
-	refuse(&s, "disk");
 }
 
 static void test_slots(void **state)
@@ -326,7 +359,7 @@ static void test_tmpfs(void **state)
 		struct plan p;
 		struct err e = { 0 };
 		uint64_t sum = 0;
-		s.limits.memory_bytes = mb << 20;
+		s.limits.memory_mb = mb;
 		assert_int_equal(plan_make(&s, &image, 0, 2000000000u, &p, &e), 0);
 		for (unsigned i = 0; i < p.n_mounts; i++)
 			sum += p.mounts[i].size;

@@ -69,11 +69,9 @@ static void test_plain(void **state)
 		{ "095ea7b3" OTHER HUNDRED, CALL_APPROVAL, 1, 100, true, false, true },
 		{ "095ea7b3" OTHER ZERO, CALL_APPROVAL, 1, 0, true, false, true },
 		{ "095ea7b3" OTHER FULL, CALL_APPROVAL, 1, UINT64_MAX, true, true, true },
-		{ "a22cb465" OTHER ONE, CALL_DANGEROUS, 0, 0, false, false, false },
 		{ "a22cb465" OTHER ZERO, CALL_APPROVAL, 0, 0, false, false, false },
 		{ "42842e0e" US OTHER HUNDRED, CALL_NFT, 1, 1, false, false, false },
 		{ "d0e30db0", CALL_WRAPPED, 0, 0, false, false, false },
-		{ "f2fde38b" OTHER, CALL_DANGEROUS, 0, 0, false, false, false },
 		{ "42966c68" HUNDRED, CALL_ERC20_TRANSFER, 1, 100, false, false, true },
 		{ "12345678", CALL_UNKNOWN, 0, 0, false, false, false },
 		{ "a905", CALL_UNKNOWN, 0, 0, false, false, false },
@@ -130,12 +128,17 @@ static void test_wrapped(void **state)
 	read_hex("b61d27f6" OTHER HUNDRED X60 ZERO, 7, &c);
 	assert_int_equal(c.class, CALL_WRAPPED);
 	assert_int_equal(c.n, 1);
+	assert_true(c.effects[0].target && !c.effects[0].opaque);
+	assert_hex(c.effects[0].to, 20, &OTHER[24]);
 	assert_true(address_eq(c.effects[0].asset, address_native));
 	assert_int_equal(c.effects[0].amount.w[0], 100);
 	/* execute(token, 0, transfer): the token is the inner target */
 	read_hex("b61d27f6" OTHER ZERO X60 X44 TRANSFER PAD28, 0, &c);
-	assert_int_equal(c.n, 1);
+	assert_int_equal(c.n, 2);
 	assert_hex(c.effects[0].asset, 20, &OTHER[24]);
+	assert_false(c.effects[0].target);
+	assert_true(c.effects[1].target && u256_is_zero(&c.effects[1].amount));
+	assert_hex(c.effects[1].to, 20, &OTHER[24]);
 	/* Who gives an allowance: with multicall our account, with execute the contract that calls the token.
 	 */
 	read_hex("ac9650d8" X20 ONE X20 X44 "095ea7b3" OTHER HUNDRED PAD28, 0, &c);
@@ -143,7 +146,7 @@ static void test_wrapped(void **state)
 	assert_true(c.effects[0].approval && !c.effects[0].others);
 	assert_hex(c.effects[0].keeper, 20, TOKEN);
 	read_hex("b61d27f6" OTHER ZERO X60 X44 "095ea7b3" OTHER HUNDRED PAD28, 0, &c);
-	assert_int_equal(c.n, 1);
+	assert_int_equal(c.n, 2);
 	assert_true(c.effects[0].approval && c.effects[0].others);
 	assert_hex(c.effects[0].keeper, 20, &OTHER[24]);
 	/* Permit2 keeps it, of the token that is named */
@@ -167,6 +170,40 @@ static void test_wrapped(void **state)
 		 0, &c);
 	assert_int_equal(c.class, CALL_DANGEROUS);
 	assert_int_equal(c.effects[0].amount.w[0], 100);
+}
+
+static void test_targets(void **state)
+{
+	struct call c;
+
+	/* Who gets control: an operator, an owner. The value stands before them. */
+	read_hex("a22cb465" OTHER ONE, 5, &c);
+	assert_int_equal(c.class, CALL_DANGEROUS);
+	assert_int_equal(c.n, 2);
+	assert_int_equal(c.effects[0].amount.w[0], 5);
+	assert_false(c.effects[0].target);
+	assert_true(c.effects[1].target && u256_is_zero(&c.effects[1].amount));
+	assert_hex(c.effects[1].to, 20, &OTHER[24]);
+	read_hex("f2fde38b" OTHER, 0, &c);
+	assert_int_equal(c.n, 1);
+	assert_true(c.effects[0].target && call_reaches(&c.effects[0]));
+	/* execute(other, 3, unknown), with 10: three go to `other`, whose call nobody can read; the rest
+	 * stays. */
+	read_hex("b61d27f6" OTHER "0000000000000000000000000000000000000000000000000000000000000003" X60
+		 "0000000000000000000000000000000000000000000000000000000000000004"
+		 "12345678" PAD28,
+		 10, &c);
+	assert_int_equal(c.class, CALL_UNKNOWN);
+	assert_int_equal(c.n, 2);
+	assert_true(c.effects[0].target && c.effects[0].opaque);
+	assert_int_equal(c.effects[0].amount.w[0], 3);
+	assert_hex(c.effects[1].to, 20, TOKEN);
+	assert_int_equal(c.effects[1].amount.w[0], 7);
+	/* multicall([unknown]) calls the contract itself, which is the outermost. */
+	read_hex("ac9650d8" X20 ONE X20 "0000000000000000000000000000000000000000000000000000000000000004"
+		 "12345678" PAD28,
+		 0, &c);
+	assert_int_equal(c.n, 0);
 }
 
 static void put_word(struct buf *b, uint64_t v)
@@ -271,8 +308,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_selectors), cmocka_unit_test(test_plain),
-		cmocka_unit_test(test_wrapped),   cmocka_unit_test(test_deep),
-		cmocka_unit_test(test_creation),  cmocka_unit_test(test_abi),
+		cmocka_unit_test(test_wrapped),   cmocka_unit_test(test_targets),
+		cmocka_unit_test(test_deep),      cmocka_unit_test(test_creation),
+		cmocka_unit_test(test_abi),
 	};
 	return cmocka_run_group_tests_name("eth_call", tests, NULL, NULL);
 }

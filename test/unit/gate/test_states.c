@@ -49,10 +49,10 @@ static void test_every_event_in_every_state(void **state)
 		for (int e = 0; e < FLOW_EVENTS; e++) {
 			const struct flow_step *step = states_step(s, e);
 			if ((step->run != NULL) == never(s, e))
-				fail_msg("state %s, event %d", states_name(s), e);
+				fail_msg("state %d, event %d", s, e);
 			/* What is dealt with leads somewhere, what is refused nowhere. */
 			if ((step->run != NULL) != (step->next != 0) || (step->next & ~ALL))
-				fail_msg("state %s, event %d leads to %x", states_name(s), e, step->next);
+				fail_msg("state %d, event %d leads to %x", s, e, step->next);
 		}
 }
 

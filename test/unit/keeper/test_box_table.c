@@ -62,12 +62,12 @@ static struct keeper_box sample(pid_t pid)
 			  .backend = "other",
 			  .hostname = "name",
 			  .readonly_root = true,
-			  .disk_bytes = 7ull << 30,
 			  .workspaces = &named,
 			  .limits = { .cpu_milli = 1500,
-				      .memory_bytes = 5ull << 30,
+				      .memory_mb = 5 << 10,
 				      .pids = 99,
-				      .nofile = 1000 } },
+				      .nofile = 1000,
+				      .disk_mb = 7 << 10 } },
 		.image = "sha256:00000000000000000000000000000000000000000000000000000000000000ff",
 		.in = { .pid = pid, .capture = NETNS_NFT },
 		.slot = 4000
@@ -123,12 +123,8 @@ static void test_round(void **state)
 	assert_string_equal(c.spec.id, b.spec.id);
 	assert_string_equal(c.spec.hostname, b.spec.hostname);
 	assert_string_equal(c.image, b.image);
-	assert_int_equal(c.spec.limits.cpu_milli, b.spec.limits.cpu_milli);
-	assert_int_equal(c.spec.limits.memory_bytes, b.spec.limits.memory_bytes);
-	assert_int_equal(c.spec.limits.pids, b.spec.limits.pids);
-	assert_int_equal(c.spec.limits.nofile, b.spec.limits.nofile);
 	assert_true(c.spec.readonly_root);
-	assert_int_equal(c.spec.disk_bytes, b.spec.disk_bytes);
+	assert_true(box_limits_equal(&c.spec.limits, &b.spec.limits));
 	assert_non_null(c.spec.workspaces);
 	assert_memory_equal(c.spec.workspaces, &named, sizeof(named));
 	assert_true(spec_has_workspace(&c.spec, "workspace0123456789a", false));

@@ -193,7 +193,8 @@ static pid_t start_in(const char *name, char *const *argv)
 	struct err e = { 0 };
 	pid_t pid;
 	int pidfd, v2;
-	assert_int_equal(cgroup_join_fds(&h, name, j.tasks, &j.n, &v2, &e), 0);
+	assert_int_equal(cgroup_task_fds(&h, name, j.tasks, &j.n, &e), 0);
+	assert_int_equal(cgroup_unified_fd(&h, name, &v2, &e), 0);
 	assert_int_equal(j.n + (v2 >= 0), h.n);
 	assert_int_equal(
 		spawn_vfork(&(struct spawn){ .cgroup = v2, .fn = join_and_exec, .arg = &j }, &pid, &pidfd),
@@ -339,7 +340,8 @@ static void test_failures(void **state)
 
 	int tasks[CGROUP_TREES], v2;
 	unsigned n;
-	assert_int_equal(cgroup_join_fds(&h, "failed", tasks, &n, &v2, &e), -1);
+	const int first = cgroup_task_fds(&h, "failed", tasks, &n, &e);
+	assert_true(first < 0 || cgroup_unified_fd(&h, "failed", &v2, &e) < 0);
 }
 
 /* A group of that name with somebody in it is not ours to take or to remove. */

@@ -484,21 +484,21 @@ static void test_stricter(void **state)
 
 	memcpy(l, limits, sizeof(l));
 	now.limits = l;
-	assert_true(policy_stricter(&now, &agent, &why));
+	assert_true(policy_stricter(&now, &agent, POLICY_AGENT, &why));
 	l[0].per_tx = u256_of(1);
 	l[0].lifetime = (struct policy_amount){ true, u256_of(1) };
 	now.paused = now.only_listed = now.require_simulation = true;
 	now.n_limits = 1;
 	now.approvers = 3;
-	assert_true(policy_stricter(&now, &agent, &why));
-	assert_false(policy_stricter(&agent, &now, &why));
+	assert_true(policy_stricter(&now, &agent, POLICY_AGENT, &why));
+	assert_false(policy_stricter(&agent, &now, POLICY_AGENT, &why));
 #define LOOSER(change, part)                                                                                 \
 	do {                                                                                                 \
 		memcpy(l, limits, sizeof(l));                                                                \
 		now = agent;                                                                                 \
 		now.limits = l;                                                                              \
 		change;                                                                                      \
-		assert_false(policy_stricter(&now, &agent, &why));                                           \
+		assert_false(policy_stricter(&now, &agent, POLICY_AGENT, &why));                             \
 		assert_string_equal(why, part);                                                              \
 	} while (0)
 	LOOSER(l[0].per_tx = u256_of(ETHER + 1), "limits");
@@ -511,7 +511,23 @@ static void test_stricter(void **state)
 	LOOSER(now.allow_messages = true, "flags");
 	LOOSER(now.allow_dangerous = true, "flags");
 	LOOSER(now.auto_below = ((struct policy_amount){ true, u256_of(1) }), "auto_below");
-	LOOSER(now.fee_day = ((struct policy_amount){ true, u256_of(1) }), "fee_day");
+	/* What is absent does not limit an agent, and allows a wallet nothing, where it is about fees; and a
+	 * wallet's limit that is gone limits no more. */
+	const struct policy_amount one = { true, u256_of(1) };
+	agent.fee_per_tx = agent.fee_day = one;
+	LOOSER(now.fee_day.set = false, "fee_day");
+	LOOSER(now.fee_per_tx.v = u256_of(2), "fee_per_tx");
+	now = agent;
+	now.fee_day.set = now.fee_per_tx.set = false;
+	assert_true(policy_stricter(&agent, &now, POLICY_AGENT, &why));
+	assert_true(policy_stricter(&now, &agent, POLICY_WALLET, &why));
+	assert_false(policy_stricter(&agent, &now, POLICY_WALLET, &why));
+	now = agent;
+	now.n_limits = 1;
+	assert_true(policy_stricter(&now, &agent, POLICY_AGENT, &why));
+	assert_false(policy_stricter(&now, &agent, POLICY_WALLET, &why));
+	assert_string_equal(why, "limits");
+	assert_true(policy_stricter(&agent, &now, POLICY_WALLET, &why));
 	LOOSER(now.max_pending = 6, "counts");
 	LOOSER((now.addresses = addresses, now.n_addresses = 1), "addresses");
 	agent.addresses = addresses;

@@ -1917,7 +1917,7 @@ class Spending:
 
 @dataclass
 class TransactionEffect:
-    """What is counted against the limits."""
+    """What is counted against the limits, and whom it reaches."""
 
     asset: Asset
     #: In base units.
@@ -1928,6 +1928,8 @@ class TransactionEffect:
     approval: bool
     #: An approval without an end.
     unlimited: bool
+    #: `to` is called within a wrapper, or is given control; the amount may be 0.
+    target: bool
     #: The wallet never sent anything to `to`.
     first_time: bool
     #: The owner's name for `to`.
@@ -1941,6 +1943,7 @@ class TransactionEffect:
             to=d["to"],
             approval=d["approval"],
             unlimited=d["unlimited"],
+            target=d["target"],
             first_time=d["first_time"],
             note=d["note"],
         )
@@ -2190,9 +2193,11 @@ class TransactionCard:
     #: The whole card as plain text, for terminals and chats. Words of others are quoted, without control
     #: characters.
     text: str
-    #: With a risk of level danger: the last four hexadecimal digits of the address, which a person must type
-    #: to approve.
+    #: With a risk of level danger: eight hexadecimal digits of the address, which a person must type to
+    #: approve. They are from its middle, or where it differs from an address that it looks like.
     confirm: Optional[str]
+    #: Which digits they are, as a sentence for a person.
+    confirm_hint: Optional[str]
     #: Who gets it; for calls of contracts the contract.
     recipient: Optional[TransactionCardRecipient]
     #: Of approvals.
@@ -2232,6 +2237,7 @@ class TransactionCard:
             sentence=d["sentence"],
             text=d["text"],
             confirm=d["confirm"],
+            confirm_hint=d["confirm_hint"],
             recipient=None if d["recipient"] is None else TransactionCardRecipient._of(d["recipient"]),
             allowance=None if d["allowance"] is None else TransactionCardAllowance._of(d["allowance"]),
             limits=[TransactionCardLimit._of(each) for each in d.get("limits", [])],

@@ -9,6 +9,7 @@
 #include "boxes.h"
 #include "clock.h"
 #include "core_base.h"
+#include "egress.h"
 #include "keys.h"
 #include "log.h"
 #include "rnd.h"
@@ -30,7 +31,7 @@ const char *agents_status_name(enum agent_status s)
 }
 
 /* What the store knows: the rest is a matter of `wanted`. */
-const char *agents_row_status(const struct agent *a)
+static const char *agents_row_status(const struct agent *a)
 {
 	return a->status == AGENT_WAITING || a->status == AGENT_BUILDING || a->status == AGENT_FAILED
 		       ? status_names[a->status]
@@ -217,7 +218,7 @@ static int check_rpcs(const struct core *c, const struct manifest *m, struct err
 
 static int check_resources(const struct core *c, const struct manifest *m, struct err *e)
 {
-	const struct config_limits *max = &c->config->max.limits;
+	const struct box_limits_wish *max = &c->config->max.limits;
 
 	if (m->resources.memory_mb > max->memory_mb)
 		return err_set(e, ERR_INVALID, "resources.memory: a sandbox has at most %llu MB here",

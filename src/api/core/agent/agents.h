@@ -106,7 +106,6 @@ struct agent *agents_by_id(const struct core *c, struct view id); /* or NULL */
 struct actor agents_actor(const struct agent *a);
 /* Writes the row; `done` may be NULL. */
 void agents_save(struct agent *a, store_done *done, void *arg);
-const char *agents_row_status(const struct agent *a);
 void agents_template_name(const struct agent *a, char ret[32]); /* and of its workspace */
 
 /* agents.c, of the core's life */

@@ -13,6 +13,7 @@
 #include "core_base.h"
 #include "log.h"
 #include "net.h"
+#include "policies.h"
 #include "templates.h"
 #include "poison.h"
 

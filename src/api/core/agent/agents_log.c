@@ -280,11 +280,6 @@ const struct agent_entry *agents_log_next(const struct agent *a, uint64_t after)
 	return found;
 }
 
-uint64_t agents_log_last(const struct agent *a)
-{
-	return list_empty(&a->entries) ? 0 : CONTAINER(a->entries.prev, struct agent_entry, link)->id;
-}
-
 void agents_log_watch(struct agent *a, struct agent_watch *w)
 {
 	list_init(&w->link);

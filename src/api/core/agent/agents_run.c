@@ -19,6 +19,7 @@
 #include "log.h"
 #include "money.h"
 #include "net.h"
+#include "remove.h"
 #include "templates.h"
 #include "poison.h"
 

@@ -212,20 +212,3 @@ int ethrpc_answers(struct arena *a, struct view body, uint64_t first, size_t n, 
 			return -1;
 	return 0;
 }
-
-void ethrpc_put_error(struct json_out *o, const struct json *id, int64_t code, struct view message)
-{
-	json_out_object(o);
-	json_out_kz(o, "jsonrpc", "2.0");
-	json_out_key(o, "id");
-	if (id)
-		json_out_value(o, id);
-	else
-		json_out_null(o);
-	json_out_key(o, "error");
-	json_out_object(o);
-	json_out_ki64(o, "code", code);
-	json_out_kstr(o, "message", message);
-	json_out_end(o, '}');
-	json_out_end(o, '}');
-}

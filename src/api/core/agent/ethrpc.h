@@ -65,6 +65,3 @@ struct ethrpc_result {
  * answers twice or answers what nobody asked is not believed: ERR_UNAVAILABLE. */
 int ethrpc_answers(struct arena *a, struct view body, uint64_t first, size_t n, bool batch,
 		   struct ethrpc_result *ret, struct err *e) _must_check_;
-
-/* {"jsonrpc", "id", "error"} */
-void ethrpc_put_error(struct json_out *o, const struct json *id, int64_t code, struct view message);

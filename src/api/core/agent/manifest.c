@@ -18,7 +18,7 @@
 
 static const char *const runtimes[] = { [MANIFEST_NODE] = "node", [MANIFEST_PYTHON] = "python" };
 
-const char *manifest_runtime_name(enum manifest_runtime r)
+static const char *manifest_runtime_name(enum manifest_runtime r)
 {
 	return r == MANIFEST_NODE || r == MANIFEST_PYTHON ? runtimes[r] : "";
 }

@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "box.h"
 #include "boxes.h"
 #include "core_base.h"
+#include "keeper.h"
 #include "who.h"
 #include "wire_gen.h"
 #include "poison.h"

@@ -15,16 +15,21 @@
 #include "clock.h"
 #include "common.h"
 #include "core_base.h"
+#include "create.h"
 #include "create_identity.h"
 #include "create_user.h"
 #include "event.h"
 #include "events.h"
 #include "fd.h"
 #include "image_config.h"
+#include "keeper.h"
 #include "life.h"
 #include "log.h"
 #include "mounts.h"
+#include "policies.h"
 #include "pool.h"
+#include "quotas.h"
+#include "remove.h"
 #include "rnd.h"
 #include "snapshots.h"
 #include "spec_make.h"
@@ -173,7 +178,7 @@ static void on_mounted(struct box *b, const struct err *e)
 		step_done(cr, WAIT_HELLO, e);
 		return;
 	}
-	cr->user.guest = &b->in->guest;
+	cr->user.guest = b->in->guest;
 	cr->user.done = on_user;
 	create_user(&cr->user, b->spec.user);
 }
@@ -185,7 +190,7 @@ static void on_identity(struct create_identity *id)
 
 static void on_greeted(struct guest *g, const struct err *e)
 {
-	struct box *b = BOX_OF(g, guest);
+	struct box *b = g->owner;
 	struct creation *cr = b->in->creation;
 
 	if (e) {
@@ -236,7 +241,7 @@ static int on_keeper_reply(struct call *c, const struct frame *f, int fd)
 	cr->waits &= ~(unsigned)WAIT_KEEPER;
 	send_policy(cr);
 	struct box *b = cr->box;
-	guest_adopt(&b->in->guest, fd, on_greeted);
+	guest_adopt(b->in->guest, fd, on_greeted);
 	/* Unless that has failed at once, and cr is gone. */
 	if (b->in->creation == cr && cr->early && starts_as_it_is(cr))
 		cr->early(b->in->core, b);
@@ -267,12 +272,7 @@ static struct view hostname_of(const struct box *b, char room[SPEC_NAME_MAX + 1]
 int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bool existing)
 {
 	char hostname[SPEC_NAME_MAX + 1];
-	struct wire_limits limits = {
-		.cpu_milli = b->spec.limits.cpu_milli,
-		.memory_bytes = b->spec.limits.memory_mb << 20,
-		.pids = b->spec.limits.pids,
-		.nofile = b->spec.limits.nofile,
-	};
+	struct wire_limits limits;
 	struct wire_box_spec spec = {
 		.id = view_of(b->id),
 		.image = b->spec.digest,
@@ -280,7 +280,6 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.limits = &limits,
 		.readonly_root = b->spec.readonly_root,
 		.sudo = !b->spec.no_sudo,
-		.disk_bytes = b->spec.limits.disk_mb << 20,
 		.snapshot = view_of(snapshot ? snapshot : ""),
 		.existing = existing,
 		.backend = view_of(b->spec.backend),
@@ -290,6 +289,7 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 	struct wire_host_mount mounts[SPEC_MOUNTS_MAX];
 	struct wire_workspace_mount workspaces[SPEC_WORKSPACES_MAX];
 
+	box_limits_to_wire(&b->spec.limits, &limits, &spec.disk_bytes);
 	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
 		const struct workspace *w = b->in->workspaces[i]; /* NULL: gone, which the keeper refuses */
 		workspaces[i] =
@@ -379,19 +379,6 @@ static int take_files(struct box *b, const struct how *how, char snapshot[BOX_ID
 	return s->image.p && s->digest.p && s->origin.p ? 0 : err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
 }
 
-static int take_workspaces(struct box *b, const struct how *how, struct err *e)
-{
-	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
-		struct view name = b->spec.workspaces.items[i].name;
-		struct workspace *w = workspaces_by_name(b->in->core, how->tenant, name);
-		if (!w || !w->ready)
-			return err_set(e, ERR_NOT_FOUND, "workspace: no such workspace: \"%.*s\"",
-				       (int)MIN(name.n, (size_t)SPEC_NAME_MAX), name.p);
-		b->in->workspaces[i] = w;
-	}
-	return how->hidden ? 0 : workspaces_check(b, e);
-}
-
 /* One for the pool was admitted by the pool. */
 static int admit(struct box *b, struct err *e)
 {
@@ -419,8 +406,8 @@ static struct box *prepare(struct core *c, const struct box_spec *s, struct aren
 	b->in->arena = *arena;
 	*arena = (struct arena){ 0 };
 	b->spec = *s;
-	if (take_files(b, how, snapshot, e) < 0 || take_workspaces(b, how, e) < 0 ||
-	    policies_take(b, e) < 0 || allowances_take(b, e) < 0)
+	if (take_files(b, how, snapshot, e) < 0 || boxes_make(b, e) < 0 ||
+	    (!how->hidden && boxes_start(b, e) < 0) || boxes_take(b, e) < 0)
 		goto bad;
 	b->state.status = BOX_CREATING;
 	b->state.created_ms = b->state.used_ms = b->in->used_stored_ms = clock_wall_ms();

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "core_base.h"
 #include "events.h"
+#include "quotas.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -49,12 +50,12 @@ static void add(struct history *h, const struct history_sample *s)
 
 unsigned history_count(const struct box *b)
 {
-	return b->in->history.n;
+	return b->in->history->n;
 }
 
 const struct history_sample *history_get(const struct box *b, unsigned i)
 {
-	return &b->in->history.samples[(b->in->history.head + i) % b->in->history.cap];
+	return &b->in->history->samples[(b->in->history->head + i) % b->in->history->cap];
 }
 
 bool history_load(const struct box *b, struct history_load *ret)
@@ -85,11 +86,11 @@ static void take(struct box *b, const struct wire_stats_reply *r)
 				    .oom_kills = (uint32_t)MIN(r->oom_kills, UINT32_MAX),
 				    .net_rx_kb = (uint32_t)MIN(r->net_rx_bytes >> 10, UINT32_MAX),
 				    .net_tx_kb = (uint32_t)MIN(r->net_tx_bytes >> 10, UINT32_MAX) };
-	add(&b->in->history, &s);
+	add(b->in->history, &s);
 	quotas_measured(b, r->memory_bytes);
-	if (r->oom_kills > b->in->history.oom_kills)
+	if (r->oom_kills > b->in->history->oom_kills)
 		events_oom(b->in->core, b);
-	b->in->history.oom_kills = r->oom_kills;
+	b->in->history->oom_kills = r->oom_kills;
 }
 
 static int on_stats(struct call *call, const struct frame *f, int fd)
@@ -104,7 +105,7 @@ static int on_stats(struct call *call, const struct frame *f, int fd)
 		return r;
 	struct box *b = boxes_by_id(s->core, view_of(s->box));
 	s->busy = false;
-	if (b && !list_empty(&b->in->history.queue))
+	if (b && !list_empty(&b->in->history->queue))
 		take(b, &reply);
 	ask(s->core);
 	return 0;
@@ -131,14 +132,14 @@ static struct sampling *free_slot(struct core *c)
 
 static struct box *front(struct list *queue)
 {
-	return list_empty(queue) ? NULL : BOX_OF(queue->next, history.queue);
+	return list_empty(queue) ? NULL : CONTAINER(queue->next, struct history, queue)->box;
 }
 
 /* Whoever is due first, or NULL. */
 static struct box *first_due(struct sampler *q)
 {
 	struct box *fresh = front(&q->fresh), *old = front(&q->queue);
-	return !fresh || (old && old->in->history.due_ms < fresh->in->history.due_ms) ? old : fresh;
+	return !fresh || (old && old->in->history->due_ms < fresh->in->history->due_ms) ? old : fresh;
 }
 
 static int sample(struct core *c, struct sampling *s, const struct box *b)
@@ -162,15 +163,15 @@ static void ask(struct core *c)
 	struct box *b;
 
 	while ((b = first_due(q)) && (s = free_slot(c))) {
-		if (b->in->history.due_ms > now) {
-			loop_timer_start(c->loop, &q->timer, b->in->history.due_ms - now, on_timer);
+		if (b->in->history->due_ms > now) {
+			loop_timer_start(c->loop, &q->timer, b->in->history->due_ms - now, on_timer);
 			return;
 		}
-		list_del(&b->in->history.queue);
+		list_del(&b->in->history->queue);
 		if (b->state.status != BOX_RUNNING)
 			continue; /* followed again when it runs again */
-		b->in->history.due_ms = now + HISTORY_PERIOD_MS;
-		list_append(&q->queue, &b->in->history.queue);
+		b->in->history->due_ms = now + HISTORY_PERIOD_MS;
+		list_append(&q->queue, &b->in->history->queue);
 		if (sample(c, s, b) < 0)
 			return; /* the program is about to end */
 	}
@@ -180,22 +181,35 @@ void history_follow(struct box *b)
 {
 	struct core *c = b->in->core;
 
-	if (c->stopping || b->in->hidden || !list_empty(&b->in->history.queue))
+	if (c->stopping || b->in->hidden || !list_empty(&b->in->history->queue))
 		return;
-	b->in->history.due_ms = loop_now(c->loop) + FIRST_MS;
-	list_append(&c->sampler->fresh, &b->in->history.queue);
+	b->in->history->due_ms = loop_now(c->loop) + FIRST_MS;
+	list_append(&c->sampler->fresh, &b->in->history->queue);
 	if (first_due(c->sampler) == b)
 		loop_timer_start(c->loop, &c->sampler->timer, FIRST_MS, on_timer);
 }
 
-void history_forget(struct box *b)
+static void forget(struct box *b, const struct err *why)
 {
-	if (b->in->history.queue.next)
-		list_del(&b->in->history.queue);
-	free(b->in->history.samples);
-	b->in->history.samples = NULL;
-	b->in->history.cap = b->in->history.n = b->in->history.head = 0;
+	list_del(&b->in->history->queue);
+	free(b->in->history->samples);
+	b->in->history->samples = NULL;
+	b->in->history->cap = b->in->history->n = b->in->history->head = 0;
 }
+
+static void init(struct box *b)
+{
+	b->in->history->box = b;
+	list_init(&b->in->history->queue);
+}
+
+const struct box_part history_part = {
+	.slot = offsetof(struct box_inside, history),
+	.size = sizeof(struct history),
+	.init = init,
+	.runs = history_follow,
+	.forget = forget,
+};
 
 void history_init(struct core *c)
 {

@@ -9,12 +9,14 @@
 #include "keeper.h"
 #include "list.h"
 
+struct box_part;
 struct core;
 
 #define HISTORY_AT_ONCE 4
 
 /* A ring that grows as it fills. */
 struct history {
+	struct box *box;
 	struct history_sample *samples;
 	unsigned cap, n, head;
 	struct list queue; /* of sampler.queue or sampler.fresh, or on none */
@@ -39,4 +41,4 @@ void history_init(struct core *c);
 void history_stop(struct core *c);
 /* Begins to follow a box that runs; does nothing when it is followed. */
 void history_follow(struct box *b);
-void history_forget(struct box *b);
+extern const struct box_part history_part;

@@ -8,12 +8,19 @@
 #include <stdlib.h>
 
 #include "core_base.h"
+#include "create.h"
 #include "event.h"
 #include "events.h"
 #include "farewell.h"
 #include "fd.h"
+#include "guest.h"
+#include "keeper.h"
 #include "log.h"
 #include "mounts.h"
+#include "policies.h"
+#include "pool.h"
+#include "quotas.h"
+#include "remove.h"
 #include "who.h"
 #include "wire_gen.h"
 #include "workspaces.h"
@@ -44,7 +51,7 @@ static void tell_waiters(struct box *b, const struct err *e)
 {
 	struct list told = LIST_INIT(told);
 
-	LIST_EACH (it, &b->in->life.waiters) {
+	LIST_EACH (it, &b->in->life->waiters) {
 		list_del(it);
 		list_append(&told, it);
 	}
@@ -66,8 +73,8 @@ static void end_storing(struct life_storing *st, const struct err *e)
 {
 	struct box *b = st->box;
 
-	if (b->in->life.storing == st)
-		b->in->life.storing = NULL;
+	if (b->in->life->storing == st)
+		b->in->life->storing = NULL;
 	while (!list_empty(&st->waiters)) {
 		struct waiter *w = CONTAINER(st->waiters.next, struct waiter, link);
 		list_del(&w->link);
@@ -100,11 +107,11 @@ static void tell_when_stored(struct box *b)
 	}
 	st->box = b;
 	list_init(&st->waiters);
-	LIST_EACH (it, &b->in->life.waiters) {
+	LIST_EACH (it, &b->in->life->waiters) {
 		list_del(it);
 		list_append(&st->waiters, it);
 	}
-	b->in->life.storing = st;
+	b->in->life->storing = st;
 	if (!boxes_store_status(b, on_stored, st))
 		end_storing(st, NULL);
 }
@@ -122,7 +129,7 @@ static void stop_guest(struct box *b)
 {
 	struct err e = { 0 };
 	err_set(&e, ERR_STATE, "the sandbox has stopped");
-	guest_stop(&b->in->guest, &e);
+	guest_stop(b->in->guest, &e);
 }
 
 static void succeeded(struct box *b, enum life_step step)
@@ -159,18 +166,18 @@ static void failed_quietly(struct box *b, enum life_step step, const struct err 
 
 static void settle(struct box *b, const struct err *e)
 {
-	enum life_step step = b->in->life.step;
-	bool quiet = list_empty(&b->in->life.waiters), resume = b->in->life.resume_after && !e;
+	enum life_step step = b->in->life->step;
+	bool quiet = list_empty(&b->in->life->waiters), resume = b->in->life->resume_after && !e;
 	struct err why = { 0 };
 
-	b->in->life.step = LIFE_NONE;
-	b->in->life.resume_after = false;
+	b->in->life->step = LIFE_NONE;
+	b->in->life->resume_after = false;
 	if (e)
 		why = *e;
 	else
 		succeeded(b, step);
-	if (b->in->life.remove_after) {
-		b->in->life.remove_after = false;
+	if (b->in->life->remove_after) {
+		b->in->life->remove_after = false;
 		err_set(&why, ERR_STATE, "the sandbox is being removed");
 		tell_waiters(b, &why);
 		remove_go_on(b);
@@ -180,7 +187,7 @@ static void settle(struct box *b, const struct err *e)
 		tell_waiters(b, &why);
 	else
 		tell_when_stored(b);
-	if (b->in->life.step != LIFE_NONE || b->in->core->stopping)
+	if (b->in->life->step != LIFE_NONE || b->in->core->stopping)
 		return; /* somebody who was told began the next one */
 	if (e && quiet)
 		failed_quietly(b, step, &why);
@@ -197,18 +204,18 @@ static int on_reply(struct call *c, const struct frame *f, int fd)
 	fd_close(fd);
 	if (!(f->flags & FRAME_LAST))
 		return -EBADMSG;
-	settle(BOX_OF(c, life.call), NULL);
+	settle(CONTAINER(c, struct life, call)->box, NULL);
 	return 0;
 }
 
 static void on_fail(struct call *c, const struct err *said)
 {
-	struct box *b = BOX_OF(c, life.call);
+	struct box *b = CONTAINER(c, struct life, call)->box;
 	struct err e = *said;
 
 	if (e.code == ERR_NOT_FOUND) { /* it has ended by itself */
 		err_set(&e, ERR_STATE, "the sandbox has stopped");
-		settle(b, b->in->life.step == LIFE_STOP ? NULL : &e);
+		settle(b, b->in->life->step == LIFE_STOP ? NULL : &e);
 		return;
 	}
 	settle(b, &e);
@@ -220,8 +227,8 @@ static const struct call_ops plain_ops = { .on_reply = on_reply, .on_fail = on_f
 
 static int on_undone(struct call *c, const struct frame *f, int fd)
 {
-	struct box *b = BOX_OF(c, life.call);
-	struct err e = b->in->life.failed;
+	struct box *b = CONTAINER(c, struct life, call)->box;
+	struct err e = b->in->life->failed;
 	fd_close(fd);
 	settle(b, &e);
 	return 0;
@@ -229,8 +236,8 @@ static int on_undone(struct call *c, const struct frame *f, int fd)
 
 static void on_undo_fail(struct call *c, const struct err *said)
 {
-	struct box *b = BOX_OF(c, life.call);
-	struct err e = b->in->life.failed;
+	struct box *b = CONTAINER(c, struct life, call)->box;
+	struct err e = b->in->life->failed;
 	settle(b, &e);
 }
 
@@ -245,19 +252,19 @@ static void on_mounted(struct box *b, const struct err *e)
 		settle(b, NULL);
 		return;
 	}
-	b->in->life.failed = *e;
-	guest_stop(&b->in->guest, &b->in->life.failed);
-	b->in->life.call.ops = &undo_ops;
-	if (keeper_call_for(b->in->core, view_of(b->spec.backend), &b->in->life.call, WIRE_TYPE_BOX_STOP,
+	b->in->life->failed = *e;
+	guest_stop(b->in->guest, &b->in->life->failed);
+	b->in->life->call.ops = &undo_ops;
+	if (keeper_call_for(b->in->core, view_of(b->spec.backend), &b->in->life->call, WIRE_TYPE_BOX_STOP,
 			    KEEPER_MS, &wire_box_stop_msg, &msg) < 0) {
-		struct err why = b->in->life.failed;
+		struct err why = b->in->life->failed;
 		settle(b, &why);
 	}
 }
 
 static void on_greeted(struct guest *g, const struct err *e)
 {
-	struct box *b = BOX_OF(g, guest);
+	struct box *b = g->owner;
 
 	if (e)
 		on_mounted(b, e);
@@ -267,21 +274,21 @@ static void on_greeted(struct guest *g, const struct err *e)
 
 static int on_start_reply(struct call *c, const struct frame *f, int fd)
 {
-	struct box *b = BOX_OF(c, life.call);
+	struct box *b = CONTAINER(c, struct life, call)->box;
 
 	if (!(f->flags & FRAME_LAST) || fd < 0) {
 		fd_close(fd);
 		return -EBADMSG;
 	}
 	(void)!policies_push(b, policies_of(b, NULL), false, NULL, NULL);
-	guest_revive(&b->in->guest);
-	guest_adopt(&b->in->guest, fd, on_greeted);
+	guest_revive(b->in->guest);
+	guest_adopt(b->in->guest, fd, on_greeted);
 	return 0;
 }
 
 static void on_start_fail(struct call *c, const struct err *e)
 {
-	settle(BOX_OF(c, life.call), e);
+	settle(CONTAINER(c, struct life, call)->box, e);
 }
 
 static const struct call_ops start_ops = { .on_reply = on_start_reply, .on_fail = on_start_fail };
@@ -293,7 +300,7 @@ static int ask(struct box *b, enum life_step step)
 	struct wire_box_pause pause = { .id = view_of(b->id) };
 	struct wire_box_resume resume = { .id = view_of(b->id) };
 	struct wire_box_stop stop = { .id = view_of(b->id) };
-	struct call *call = &b->in->life.call;
+	struct call *call = &b->in->life->call;
 
 	call->ops = step == LIFE_START ? &start_ops : &plain_ops;
 	switch (step) {
@@ -330,41 +337,43 @@ static int begin(struct box *b, enum life_step step)
 	int r = step == LIFE_STOP && farewell_begin(b, b->state.status, ask_to_stop) ? 0 : ask(b, step);
 
 	if (r >= 0)
-		b->in->life.step = step;
+		b->in->life->step = step;
 	return r;
 }
 
 void life_begin(struct box *b, enum life_step step)
 {
-	if (b->in->life.step == LIFE_NONE && begin(b, step) < 0)
+	if (b->in->life->step == LIFE_NONE && begin(b, step) < 0)
 		lifetime_retry(b);
 }
 
 bool life_defers_removal(struct box *b)
 {
-	return b->in->life.remove_after = b->in->life.step != LIFE_NONE;
+	return b->in->life->remove_after = b->in->life->step != LIFE_NONE;
 }
 
-void life_end(struct box *b, const struct err *e)
+static void forget(struct box *b, const struct err *e)
 {
+	loop_timer_stop(&b->in->life->expiry);
+	mux_cancel(&b->in->life->destroy);
 	farewell_cancel(b);
-	mux_cancel(&b->in->life.call);
-	b->in->life.step = LIFE_NONE;
+	mux_cancel(&b->in->life->call);
+	b->in->life->step = LIFE_NONE;
 	tell_waiters(b, e);
 }
 
-int life_use(struct box *b, struct err *e)
+static int use(struct box *b, struct err *e)
 {
-	bool paused = b->state.status == BOX_PAUSED, pausing = b->in->life.step == LIFE_PAUSE;
+	bool paused = b->state.status == BOX_PAUSED, pausing = b->in->life->step == LIFE_PAUSE;
 
 	lifetime_touch(b);
 	if (!paused && !pausing)
 		return 0;
-	if (!b->spec.auto_resume && b->in->life.step != LIFE_RESUME)
+	if (!b->spec.auto_resume && b->in->life->step != LIFE_RESUME)
 		return err_set(e, ERR_STATE, "the sandbox is %s", pausing ? doing[LIFE_PAUSE] : "paused");
 	if (pausing)
-		b->in->life.resume_after = true;
-	else if (b->in->life.step == LIFE_NONE && begin(b, LIFE_RESUME) < 0)
+		b->in->life->resume_after = true;
+	else if (b->in->life->step == LIFE_NONE && begin(b, LIFE_RESUME) < 0)
 		return err_set(e, ERR_UNAVAILABLE, "the keeper cannot be reached");
 	return 0;
 }
@@ -393,10 +402,10 @@ static int check_step(const struct box *b, enum life_step step, struct err *e)
 		    : step == LIFE_START  ? is == BOX_STOPPED
 					  : is == BOX_RUNNING || is == BOX_PAUSED;
 
-	if (b->in->life.step == step)
+	if (b->in->life->step == step)
 		return 0;
-	if (b->in->life.step != LIFE_NONE)
-		return err_set(e, ERR_STATE, "the sandbox is %s", doing[b->in->life.step]);
+	if (b->in->life->step != LIFE_NONE)
+		return err_set(e, ERR_STATE, "the sandbox is %s", doing[b->in->life->step]);
 	if (is == goal[step])
 		return 1;
 	if (!fits)
@@ -412,8 +421,8 @@ struct job *life_change(struct core *c, const struct actor *a, struct view ref, 
 
 	if (so < 0)
 		return NULL;
-	if (step == LIFE_START && !so && b->in->life.step == LIFE_NONE &&
-	    (quotas_admit_start(c, b, e) < 0 || workspaces_check(b, e) < 0))
+	if (step == LIFE_START && !so && b->in->life->step == LIFE_NONE &&
+	    (quotas_admit_start(c, b, e) < 0 || boxes_start(b, e) < 0))
 		return NULL;
 	struct waiter *w = calloc(1, sizeof(*w));
 	if (!w) {
@@ -423,20 +432,73 @@ struct job *life_change(struct core *c, const struct actor *a, struct view ref, 
 	w->job = (struct job){ .done = done, .arg = arg };
 	w->box = b;
 	list_init(&w->link);
-	if (so && b->in->life.storing) {
-		list_append(&b->in->life.storing->waiters, &w->link);
+	if (so && b->in->life->storing) {
+		list_append(&b->in->life->storing->waiters, &w->link);
 		return &w->job;
 	}
 	if (so) {
 		loop_defer(c->loop, &w->task, finish_later);
 		return &w->job;
 	}
-	int r = b->in->life.step == step ? 0 : begin(b, step);
+	int r = b->in->life->step == step ? 0 : begin(b, step);
 	if (r < 0) {
 		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
 		free(w);
 		return NULL;
 	}
-	list_append(&b->in->life.waiters, &w->link);
+	list_append(&b->in->life->waiters, &w->link);
 	return &w->job;
 }
+
+/* ---- what comes of itself ---- */
+
+void life_exited(struct core *c, struct view id, unsigned signo, bool oom)
+{
+	struct box *b = boxes_by_id(c, id);
+	struct err e = { 0 };
+
+	if (!b)
+		return;
+	if (b->state.status == BOX_DELETING) {
+		b->in->before = BOX_STOPPED;
+		return;
+	}
+	if (b->in->pooled) {
+		pool_exited(b);
+		return;
+	}
+	err_set(&e, ERR_STATE, "the sandbox has stopped%s", oom ? " (out of memory)" : "");
+	log_info("sandbox %s: its first process has ended (signal %u%s)", b->id, signo,
+		 oom ? ", out of memory" : "");
+	guest_stop(b->in->guest, &e);
+	/* A creation that is under way fails by its guest and cleans up itself. */
+	if (b->state.status == BOX_RUNNING || b->state.status == BOX_PAUSED) {
+		events_exited(c, b, 0, signo, oom);
+		boxes_set_status(b, BOX_STOPPED, true);
+	}
+}
+
+void life_stop_all(struct core *c)
+{
+	struct err e = { 0 };
+	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
+	for (struct map_node *n = map_first(&c->boxes->by_id), *next; n; n = next) {
+		next = map_next(&c->boxes->by_id, n);
+		guest_stop(BOX_OF(n, by_id)->in->guest, &e);
+	}
+}
+
+static void init(struct box *b)
+{
+	b->in->life->box = b;
+	list_init(&b->in->life->waiters);
+	list_init(&b->in->life->removers);
+}
+
+const struct box_part life_part = {
+	.slot = offsetof(struct box_inside, life),
+	.size = sizeof(struct life),
+	.init = init,
+	.use = use,
+	.forget = forget,
+};

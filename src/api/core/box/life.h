@@ -5,19 +5,33 @@
 
 #include "box.h"
 #include "boxes.h"
+#include "mux.h"
 
-/* How far the store's knowledge of the last use may be behind. */
-#define LIFE_USED_LAG_MS 1000
+/* What is under way of a box: a step (life.c), the watch of its time (lifetime.c), its removal (remove.c). */
+struct life {
+	struct box *box;
+	enum life_step step;
+	struct call call;
+	struct list waiters;          /* jobs */
+	struct life_storing *storing; /* the last step, until the store has it */
+	bool resume_after;            /* somebody wants to use it that is being paused */
+	bool remove_after;            /* its removal waits for the end of this */
+	struct err failed;            /* of a start that is being undone */
+	struct loop_timer expiry;     /* its end; then the retries of its removal */
+	struct call destroy;          /* remove.c from here on */
+	struct list removers;         /* jobs */
+	bool unwanted;                /* removal is retried until it works */
+};
+extern const struct box_part life_part;
 
-/* Somebody is about to use it: ERR_STATE where it is paused, unless that is what resumes it.
- * What is sent to a box that is being resumed waits in its link. */
-int life_use(struct box *b, struct err *e) _must_check_;
 /* Nobody waits for it. */
 void life_begin(struct box *b, enum life_step step);
 /* Whether a step is under way. Then its removal waits: remove_go_on is called. */
 bool life_defers_removal(struct box *b);
-/* The box is going to be freed. */
-void life_end(struct box *b, const struct err *e);
+/* Its PID 1 has ended. */
+void life_exited(struct core *c, struct view id, unsigned signo, bool oom);
+/* Ends every link. */
+void life_stop_all(struct core *c);
 
 /* What of a patch needs nobody else; the caller stores it. */
 int lifetime_apply(struct box *b, const struct lifetime_patch *p, struct err *e) _must_check_;

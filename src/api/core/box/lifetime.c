@@ -9,8 +9,10 @@
 #include "core_base.h"
 #include "event.h"
 #include "events.h"
+#include "guest.h"
 #include "life.h"
 #include "log.h"
+#include "remove.h"
 #include "spec_make.h"
 #include "who.h"
 #include "poison.h"
@@ -52,9 +54,9 @@ static int64_t end_of_idleness(const struct box *b)
 /* Something is under way that somebody waits for. */
 static bool in_use(const struct box *b)
 {
-	const struct mux *m = &b->in->guest.mux;
+	const struct mux *m = &b->in->guest->mux;
 
-	if (!list_empty(&b->in->guest.pending))
+	if (!list_empty(&b->in->guest->pending))
 		return true;
 	for (struct map_node *n = m->open ? map_first(&m->calls) : NULL; n; n = map_next(&m->calls, n))
 		if (!CONTAINER(n, struct call, node)->background)
@@ -80,17 +82,17 @@ bool lifetime_is_over(struct core *c, const struct actor *a, struct view id)
 	const struct event_filter f = { .types = 1u << EVENT_EXPIRED, .box = id };
 	const struct box *b = boxes_by_id(c, id);
 
-	if (b && b->in->expired && auth_permit(a, ACT_BOX_READ, b, NULL) >= 0)
+	if (b && b->in->expired && auth_permit(a, ACT_BOX_READ, b->tenant, NULL) >= 0)
 		return true; /* it is on its way out, and its event on its way to the store */
 	return a->tenant && id.n && events_next(c, a, &f, 0);
 }
 
 static void on_time(struct loop_timer *t)
 {
-	struct box *b = BOX_OF(t, expiry);
+	struct box *b = CONTAINER(t, struct life, expiry)->box;
 	int64_t now = clock_wall_ms(), time = end_of_time(b), idle = end_of_idleness(b);
 
-	if (b->in->life.step != LIFE_NONE)
+	if (b->in->life->step != LIFE_NONE)
 		return; /* looked at again when that is over */
 	if (time && time <= now) {
 		end(b, "its time is over");
@@ -112,18 +114,18 @@ void lifetime_watch(struct box *b)
 	if (b->state.status == BOX_DELETING)
 		return; /* the timer is remove.c's */
 	if (!next) {
-		loop_timer_stop(&b->in->expiry);
+		loop_timer_stop(&b->in->life->expiry);
 		return;
 	}
 	int64_t left = next - clock_wall_ms();
 	uint64_t after = left <= 0 ? 0 : (uint64_t)MIN(left, (int64_t)LOOK_MS);
-	loop_timer_start(b->in->core->loop, &b->in->expiry, after, on_time);
+	loop_timer_start(b->in->core->loop, &b->in->life->expiry, after, on_time);
 }
 
 void lifetime_retry(struct box *b)
 {
 	if (b->state.status != BOX_DELETING)
-		loop_timer_start(b->in->core->loop, &b->in->expiry, RETRY_MS, on_time);
+		loop_timer_start(b->in->core->loop, &b->in->life->expiry, RETRY_MS, on_time);
 }
 
 /* ---- use ---- */
@@ -134,7 +136,7 @@ void lifetime_touch(struct box *b)
 		return;
 	b->state.used_ms = clock_wall_ms();
 	if (b->in->hidden || b->in->core->stopping ||
-	    b->state.used_ms - b->in->used_stored_ms < LIFE_USED_LAG_MS)
+	    b->state.used_ms - b->in->used_stored_ms < BOXES_USED_LAG_MS)
 		return;
 	b->in->used_stored_ms = b->state.used_ms;
 	store_box_set_used(b->in->core->store, view_of(b->id), b->state.used_ms, core_store_done,

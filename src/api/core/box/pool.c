@@ -10,12 +10,18 @@
 #include "boxes.h"
 #include "clock.h"
 #include "core_base.h"
+#include "create.h"
 #include "events.h"
+#include "guest.h"
+#include "history.h"
 #include "image.h"
 #include "keys.h"
 #include "life.h"
 #include "log.h"
 #include "mounts.h"
+#include "policies.h"
+#include "quotas.h"
+#include "remove.h"
 #include "spec_make.h"
 #include "who.h"
 #include "poison.h"
@@ -39,18 +45,10 @@ static void refill_in_peace(struct core *c);
 /* What a box gets that asks for nothing. */
 static struct box_limits standard_limits(const struct config *c)
 {
-	const struct config_limits *l = &c->defaults.limits;
-	return (struct box_limits){ .cpu_milli = (uint32_t)(l->cpu * 1000 + 0.5),
-				    .memory_mb = l->memory_mb,
-				    .pids = (uint32_t)l->pids,
-				    .nofile = (uint32_t)l->nofile,
-				    .disk_mb = c->defaults.disk_mb };
-}
+	struct box_limits l;
 
-static bool same_limits(const struct box_limits *a, const struct box_limits *b)
-{
-	return a->cpu_milli == b->cpu_milli && a->memory_mb == b->memory_mb && a->pids == b->pids &&
-	       a->nofile == b->nofile && a->disk_mb == b->disk_mb;
+	box_limits_of(&c->defaults.limits, &l);
+	return l;
 }
 
 static struct pool_image *find_image(const struct core *c, struct view name)
@@ -78,6 +76,18 @@ void pool_forget(struct box *b)
 	if (p)
 		p->n--;
 }
+
+static void init(struct box *b)
+{
+	list_init(&b->in->pool);
+}
+
+static void forget(struct box *b, const struct err *why)
+{
+	pool_forget(b);
+}
+
+const struct box_part pool_part = { .init = init, .forget = forget };
 
 /* It does not fit any more, or has ended. */
 static void discard(struct box *b)
@@ -170,9 +180,9 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	b->in->hidden = b->in->for_pool = false;
 	b->in->pooled = true;
 	b->state.expires_ms = 0;
-	loop_timer_stop(&b->in->expiry);
+	loop_timer_stop(&b->in->life->expiry);
 	if (!p || boxes_index(b, &failed) < 0 ||
-	    boxes_write_row(b, POOL_STATUS, store_box_put, core_store_done, c, &failed) < 0) {
+	    boxes_write_row(b, BOXES_POOL_STATUS, store_box_put, core_store_done, c, &failed) < 0) {
 		remove_unwanted(b);
 		return;
 	}
@@ -248,7 +258,7 @@ static void claim_settle(struct claim *cl)
 		free(cl);
 		return;
 	}
-	if (e || job_abandoned(&cl->job) || b->in->guest.state == GUEST_DEAD) {
+	if (e || job_abandoned(&cl->job) || b->in->guest->state == GUEST_DEAD) {
 		struct err gone = { 0 };
 		err_set(&gone, ERR_UNAVAILABLE, "the sandbox ended while it was being given away");
 		job_finish(&cl->job, NULL, e ? e : &gone);
@@ -307,7 +317,7 @@ static struct box *first_good(struct core *c, struct pool_image *p)
 
 	while (!list_empty(&p->boxes)) {
 		struct box *b = BOX_OF(p->boxes.next, pool);
-		if (b->in->guest.state != GUEST_DEAD && images_resolve(c, p->name, &digest, NULL) >= 0 &&
+		if (b->in->guest->state != GUEST_DEAD && images_resolve(c, p->name, &digest, NULL) >= 0 &&
 		    view_eq(digest, b->spec.digest))
 			return b;
 		discard(b);
@@ -332,7 +342,7 @@ static int hand_over(struct box *b, const struct tenant *t, const struct box_spe
 	b->state.created_ms = b->state.used_ms = clock_wall_ms();
 	b->state.expires_ms = s->ttl_seconds ? b->state.created_ms + (int64_t)s->ttl_seconds * 1000 : 0;
 	/* It has no name, and its id was in the index a moment ago: there is room for it. */
-	return boxes_index(b, e) < 0 || policies_take(b, e) < 0 || allowances_take(b, e) < 0 ? -1 : 0;
+	return boxes_index(b, e) < 0 || boxes_take(b, e) < 0 ? -1 : 0;
 }
 
 struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *s, struct arena *arena,
@@ -343,7 +353,7 @@ struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *
 	uint64_t began = clock_mono_ns();
 	struct claim *cl = NULL;
 
-	if (!b || !same_limits(&b->spec.limits, &s->limits) || !view_eq(b->spec.timezone, s->timezone) ||
+	if (!b || !box_limits_equal(&b->spec.limits, &s->limits) || !view_eq(b->spec.timezone, s->timezone) ||
 	    (s->backend[0] && strcmp(s->backend, b->spec.backend) != 0))
 		return NULL; /* made as ever */
 	if (quotas_admit(c, t, &s->limits, true, e) < 0)
@@ -402,7 +412,7 @@ bool pool_adopt(struct box *b, bool runs)
 	struct pool_image *p = find_image(b->in->core, b->spec.image);
 	const struct box_limits standard = standard_limits(b->in->core->config);
 
-	if (runs && p && p->n < p->warm && same_limits(&b->spec.limits, &standard)) {
+	if (runs && p && p->n < p->warm && box_limits_equal(&b->spec.limits, &standard)) {
 		put(p, b);
 		history_follow(b);
 		return true;

@@ -16,9 +16,8 @@
 
 struct tenant;
 struct box;
+struct box_part;
 struct core;
-
-#define POOL_STATUS "pool"
 
 struct pool_image;
 
@@ -44,8 +43,9 @@ void pool_stop(struct core *c);
 void pool_start(struct core *c);
 /* A row of the pool, at the start; false: it has been done away with. */
 bool pool_adopt(struct box *b, bool runs);
-/* It is about to be freed, or was taken. Accepts any box. */
+/* It was taken, or is done away with. Accepts any box. */
 void pool_forget(struct box *b);
+extern const struct box_part pool_part;
 /* Its PID 1 has ended. */
 void pool_exited(struct box *b);
 

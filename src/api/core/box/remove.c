@@ -13,8 +13,11 @@
 #include "event.h"
 #include "events.h"
 #include "farewell.h"
+#include "guest.h"
+#include "keeper.h"
 #include "life.h"
 #include "log.h"
+#include "remove.h"
 #include "vault.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -32,8 +35,8 @@ static void destroy(struct box *b);
 
 static void tell_waiters(struct box *b, const struct err *e)
 {
-	while (!list_empty(&b->in->waiters)) {
-		struct removal *r = CONTAINER(b->in->waiters.next, struct removal, link);
+	while (!list_empty(&b->in->life->removers)) {
+		struct removal *r = CONTAINER(b->in->life->removers.next, struct removal, link);
 		list_del(&r->link);
 		job_finish(&r->job, NULL, e);
 		free(r);
@@ -42,7 +45,7 @@ static void tell_waiters(struct box *b, const struct err *e)
 
 static void on_retry(struct loop_timer *t)
 {
-	destroy(BOX_OF(t, expiry));
+	destroy(CONTAINER(t, struct life, expiry)->box);
 }
 
 static void failed(struct box *b, const struct err *e)
@@ -54,8 +57,8 @@ static void failed(struct box *b, const struct err *e)
 		return;
 	}
 	log_error("sandbox %s: cannot be removed: %s", b->id, e->msg);
-	if (b->in->unwanted) {
-		loop_timer_start(b->in->core->loop, &b->in->expiry, RETRY_MS, on_retry);
+	if (b->in->life->unwanted) {
+		loop_timer_start(b->in->core->loop, &b->in->life->expiry, RETRY_MS, on_retry);
 	} else {
 		b->state.status = b->in->before;
 		lifetime_watch(b);
@@ -81,11 +84,11 @@ static void destroyed(struct box *b)
 {
 	struct err e = { 0 };
 	err_set(&e, ERR_STATE, "the sandbox was removed");
-	guest_stop(&b->in->guest, &e);
+	guest_stop(b->in->guest, &e);
 	events_emit(b->in->core, EVENT_DELETED, b);
 	vault_box_removed(b);
 	if (!b->in->hidden) {
-		bridges_unlink(b); /* in one transaction with its row: no link is left that leads nowhere */
+		boxes_row_goes(b);
 		store_box_delete(b->in->core->store, view_of(b->id), on_row_deleted, b);
 		return;
 	}
@@ -97,13 +100,13 @@ static int on_destroy_reply(struct call *c, const struct frame *f, int fd)
 {
 	if (!(f->flags & FRAME_LAST))
 		return -EBADMSG;
-	destroyed(BOX_OF(c, destroy));
+	destroyed(CONTAINER(c, struct life, destroy)->box);
 	return 0;
 }
 
 static void on_destroy_fail(struct call *c, const struct err *e)
 {
-	struct box *b = BOX_OF(c, destroy);
+	struct box *b = CONTAINER(c, struct life, destroy)->box;
 	if (e->code == ERR_NOT_FOUND)
 		destroyed(b);
 	else
@@ -116,12 +119,12 @@ static void destroy(struct box *b)
 {
 	struct wire_box_destroy msg = { .id = view_of(b->id) };
 
-	b->in->destroy.ops = &destroy_ops;
-	int r = keeper_call_for(b->in->core, view_of(b->spec.backend), &b->in->destroy, WIRE_TYPE_BOX_DESTROY,
-				KEEPER_MS, &wire_box_destroy_msg, &msg);
+	b->in->life->destroy.ops = &destroy_ops;
+	int r = keeper_call_for(b->in->core, view_of(b->spec.backend), &b->in->life->destroy,
+				WIRE_TYPE_BOX_DESTROY, KEEPER_MS, &wire_box_destroy_msg, &msg);
 	/* Told later in any case: whoever asked has not even returned yet. */
 	if (r < 0)
-		loop_timer_start(b->in->core->loop, &b->in->expiry, RETRY_MS, on_retry);
+		loop_timer_start(b->in->core->loop, &b->in->life->expiry, RETRY_MS, on_retry);
 }
 
 static void begin(struct box *b)
@@ -141,8 +144,8 @@ void remove_go_on(struct box *b)
 
 void remove_unwanted(struct box *b)
 {
-	b->in->unwanted = true;
-	loop_timer_stop(&b->in->expiry);
+	b->in->life->unwanted = true;
+	loop_timer_stop(&b->in->life->expiry);
 	begin(b);
 }
 
@@ -158,7 +161,7 @@ static struct job *add_waiter(struct box *b, job_done *done, void *arg)
 	if (!r)
 		return NULL;
 	r->job = (struct job){ .done = done, .arg = arg };
-	list_append(&b->in->waiters, &r->link);
+	list_append(&b->in->life->removers, &r->link);
 	return &r->job;
 }
 

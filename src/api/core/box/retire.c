@@ -7,6 +7,7 @@
 #include "core_base.h"
 #include "job.h"
 #include "pool.h"
+#include "remove.h"
 #include "poison.h"
 
 static void settle(struct core *c)

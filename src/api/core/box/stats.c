@@ -9,6 +9,7 @@
 #include "boxes.h"
 #include "common.h"
 #include "core_base.h"
+#include "keeper.h"
 #include "who.h"
 #include "wire_gen.h"
 #include "poison.h"

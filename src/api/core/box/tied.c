@@ -4,6 +4,7 @@
 #include "boxes.h"
 #include "core_base.h"
 #include "log.h"
+#include "remove.h"
 #include "poison.h"
 
 static struct box *find(struct core *c, struct view id)

@@ -9,7 +9,9 @@
 #include "clock.h"
 #include "core_base.h"
 #include "fd.h"
+#include "keeper.h"
 #include "life.h"
+#include "quotas.h"
 #include "spec_make.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -81,7 +83,7 @@ static int apply(struct update *u, struct box *b, struct err *e)
 		return -1;
 	if (p->has_limits) {
 		b->spec.limits = u->limits;
-		quotas_account(b);
+		boxes_changed(b);
 	}
 	if (p->has_ttl) {
 		b->spec.ttl_seconds = p->ttl_seconds;
@@ -124,15 +126,11 @@ static const struct call_ops ops = { .on_reply = on_updated, .on_fail = on_fail 
 
 static int ask_keeper(struct update *u, struct err *e)
 {
-	struct wire_limits limits = { .cpu_milli = u->limits.cpu_milli,
-				      .memory_bytes = u->limits.memory_mb << 20,
-				      .pids = u->limits.pids,
-				      .nofile = u->limits.nofile };
-	struct wire_box_update msg = { .id = view_of(u->id),
-				       .limits = &limits,
-				       .disk_bytes = u->limits.disk_mb << 20 };
+	struct wire_limits limits;
+	struct wire_box_update msg = { .id = view_of(u->id), .limits = &limits };
 	int r;
 
+	box_limits_to_wire(&u->limits, &limits, &msg.disk_bytes);
 	u->call.ops = &ops;
 	r = keeper_call(u->core, &u->call, WIRE_TYPE_BOX_UPDATE, KEEPER_MS, &wire_box_update_msg, &msg);
 	return r < 0 ? err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached") : 0;
@@ -140,24 +138,14 @@ static int ask_keeper(struct update *u, struct err *e)
 
 /* ---- the beginning ---- */
 
-static int take_limits(struct update *u, const struct box *b, const struct box_wish_limits *l, struct err *e)
+static int take_limits(struct update *u, const struct box *b, const struct box_limits_wish *l, struct err *e)
 {
-	struct box_wish w;
+	struct box_limits_wish w;
 
-	if (l->has_nofile)
-		return err_set(e, ERR_INVALID,
-			       "limits.nofile cannot be changed: processes have it from their start");
-	spec_to_wish(&b->spec, &w);
-	if (l->has_cpu)
-		w.limits.cpu = l->cpu;
-	if (l->has_memory_mb)
-		w.limits.memory_mb = l->memory_mb;
-	if (l->has_pids)
-		w.limits.pids = l->pids;
-	if (l->has_disk_mb) {
-		w.limits.disk_mb = l->disk_mb;
-		w.limits.has_disk_mb = true;
-	}
+	if (box_limits_check_change(l, e) < 0)
+		return -1;
+	box_limits_to_wish(&b->spec.limits, &w);
+	box_limits_override(&w, l);
 	if (spec_take_limits(&w, u->core->config, &u->limits, e) < 0)
 		return -1;
 	if (b->state.status == BOX_STOPPED && u->limits.disk_mb != b->spec.limits.disk_mb)

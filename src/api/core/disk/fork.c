@@ -7,8 +7,13 @@
 #include <stdlib.h>
 
 #include "core_base.h"
+#include "create.h"
 #include "event.h"
 #include "events.h"
+#include "keeper.h"
+#include "life.h"
+#include "quotas.h"
+#include "remove.h"
 #include "rnd.h"
 #include "snapshots.h"
 #include "spec_make.h"
@@ -164,7 +169,7 @@ static int check(struct core *c, const struct box *b, const struct fork_wish *w,
 			e, ERR_INVALID,
 			"name_prefix must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
 			SPEC_NAME_MAX - 3);
-	if (b->state.status == BOX_CREATING || b->in->life.step != LIFE_NONE)
+	if (b->state.status == BOX_CREATING || b->in->life->step != LIFE_NONE)
 		return err_set(e, ERR_STATE,
 			       "the sandbox is neither running nor paused nor stopped at the moment");
 	for (size_t i = 0; i < b->spec.workspaces.n; i++)

@@ -11,8 +11,10 @@
 #include "core_base.h"
 #include "event.h"
 #include "events.h"
+#include "keeper.h"
 #include "keys.h"
 #include "ledger.h"
+#include "life.h"
 #include "log.h"
 #include "rnd.h"
 #include "who.h"
@@ -315,7 +317,7 @@ struct job *snapshots_create(struct core *c, const struct actor *a, struct view 
 	/* It belongs to the tenant whose box it was. */
 	if (!b || check_name(c, b->tenant, name, e) < 0)
 		return NULL;
-	if (b->state.status == BOX_CREATING || b->in->life.step != LIFE_NONE) {
+	if (b->state.status == BOX_CREATING || b->in->life->step != LIFE_NONE) {
 		err_set(e, ERR_STATE, "the sandbox is neither running nor paused nor stopped at the moment");
 		return NULL;
 	}

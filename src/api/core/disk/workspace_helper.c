@@ -7,7 +7,9 @@
 #include <stdlib.h>
 
 #include "core_base.h"
+#include "create.h"
 #include "life.h"
+#include "remove.h"
 #include "who.h"
 #include "workspaces.h"
 #include "poison.h"

@@ -10,10 +10,14 @@
 
 #include "clock.h"
 #include "core_base.h"
+#include "keeper.h"
 #include "keys.h"
 #include "ledger.h"
+#include "life.h"
 #include "log.h"
+#include "remove.h"
 #include "rnd.h"
+#include "quotas.h"
 #include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -53,13 +57,7 @@ static void forget(struct core *c, struct workspace *w)
 	free(w);
 }
 
-struct workspace *workspaces_by_id(const struct core *c, struct view id)
-{
-	struct map_node *n = map_get(&c->workspaces->by_id, id);
-	return n ? CONTAINER(n, struct workspace, by_id) : NULL;
-}
-
-struct workspace *workspaces_by_name(const struct core *c, const struct tenant *t, struct view name)
+static struct workspace *by_name(const struct core *c, const struct tenant *t, struct view name)
 {
 	LIST_EACH (it, &c->workspaces->all) {
 		struct workspace *w = CONTAINER(it, struct workspace, order);
@@ -69,10 +67,39 @@ struct workspace *workspaces_by_name(const struct core *c, const struct tenant *
 	return NULL;
 }
 
+/* Those of a new box. */
+static int make(struct box *b, struct err *e)
+{
+	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
+		struct view name = b->spec.workspaces.items[i].name;
+		struct workspace *w = by_name(b->in->core, b->tenant, name);
+		if (!w || !w->ready)
+			return err_set(e, ERR_NOT_FOUND, "workspace: no such workspace: \"%.*s\"",
+				       (int)MIN(name.n, (size_t)SPEC_NAME_MAX), name.p);
+		b->in->workspaces[i] = w;
+	}
+	return 0;
+}
+
+static void loaded(struct box *b)
+{
+	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
+		b->in->workspaces[i] = by_name(b->in->core, b->tenant, b->spec.workspaces.items[i].name);
+		if (!b->in->workspaces[i])
+			log_warn("sandbox %s: its workspace is not there any more", b->id);
+	}
+}
+
+struct workspace *workspaces_by_id(const struct core *c, struct view id)
+{
+	struct map_node *n = map_get(&c->workspaces->by_id, id);
+	return n ? CONTAINER(n, struct workspace, by_id) : NULL;
+}
+
 struct workspace *workspaces_find(struct core *c, const struct actor *a, int act, struct view ref,
 				  struct err *e)
 {
-	struct workspace *w = workspaces_by_name(c, a->tenant, ref);
+	struct workspace *w = by_name(c, a->tenant, ref);
 
 	if (!w)
 		w = workspaces_by_id(c, ref);
@@ -130,7 +157,7 @@ static bool refers(const struct box *b, const struct workspace *w, bool writable
 
 static bool has_it_mounted(const struct box *b)
 {
-	return b->state.status != BOX_STOPPED || b->in->life.step == LIFE_START;
+	return b->state.status != BOX_STOPPED || b->in->life->step == LIFE_START;
 }
 
 static int check_writer(const struct box *b, const struct workspace *w, struct err *e)
@@ -147,7 +174,7 @@ static int check_writer(const struct box *b, const struct workspace *w, struct e
 	return 0;
 }
 
-int workspaces_check(const struct box *b, struct err *e)
+static int check_start(struct box *b, struct err *e)
 {
 	for (size_t i = 0; i < b->spec.workspaces.n; i++) {
 		const struct spec_workspace *at = &b->spec.workspaces.items[i];
@@ -160,7 +187,7 @@ int workspaces_check(const struct box *b, struct err *e)
 	return 0;
 }
 
-void workspaces_forget(struct box *b)
+static void forget_box(struct box *b, const struct err *why)
 {
 	struct workspace *w = b->in->workspaces[0]; /* a helper has one */
 
@@ -168,6 +195,13 @@ void workspaces_forget(struct box *b)
 		w->helper = NULL;
 	memset(b->in->workspaces, 0, sizeof(b->in->workspaces));
 }
+
+const struct box_part workspaces_part = {
+	.make = make,
+	.loaded = loaded,
+	.start = check_start,
+	.forget = forget_box,
+};
 
 static const struct box *first_user(struct core *c, const struct workspace *w)
 {
@@ -315,7 +349,7 @@ static int check_wish(struct core *c, const struct actor *a, const struct worksp
 		return err_set(e, ERR_INVALID,
 			       "name must be 1 to %d of [A-Za-z0-9._-] and begin with a letter or digit",
 			       SPEC_NAME_MAX);
-	if (workspaces_by_name(c, a->tenant, w->name))
+	if (by_name(c, a->tenant, w->name))
 		return err_set(e, ERR_CONFLICT, "there is a workspace named \"%.*s\" already",
 			       VIEW_ARG(w->name));
 	if (spec_take_disk(w->has_disk_mb, w->disk_mb, c->config, "disk_mb", ret_disk, e) < 0)

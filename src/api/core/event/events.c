@@ -42,7 +42,8 @@ const char *events_name(enum event_type t)
 	return t < EVENT_TYPES ? names[t] : names[EVENT_NONE];
 }
 
-enum event_type events_type(struct view name)
+/* EVENT_NONE for what is none */
+static enum event_type events_type(struct view name)
 {
 	for (enum event_type t = EVENT_CREATED; t < EVENT_TYPES; t++)
 		if (view_is(name, names[t]))
@@ -257,7 +258,7 @@ void events_emit_transaction(struct core *c, enum event_type t, const struct eve
 
 /* ---- reading ---- */
 
-bool events_matches(const struct event_filter *f, const struct actor *a, const struct event *v)
+static bool events_matches(const struct event_filter *f, const struct actor *a, const struct event *v)
 {
 	if (a->role != STORE_ROLE_ADMIN && (!a->tenant || v->tenant != a->tenant))
 		return false;

@@ -11,6 +11,7 @@
 #include "store_events.h"
 #include "who.h"
 
+struct box;
 struct core;
 
 #define EVENTS_DAYS 7

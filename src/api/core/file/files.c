@@ -9,6 +9,7 @@
 #include "boxes.h"
 #include "core_base.h"
 #include "files_info.h"
+#include "guest.h"
 #include "spec_make.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -328,7 +329,7 @@ static int start_for(struct core *c, struct box *b, struct file_op *op, const st
 	op->call.sends = ops == &write_ops || ops == &unpack_ops;
 	op->want_end = op->got_info = false;
 	op->sum = (struct file_sum){ 0 };
-	return guest_call(&b->in->guest, &op->call, type, 0, patience_ms, pm, msg, e);
+	return guest_call(b->in->guest, &op->call, type, 0, patience_ms, pm, msg, e);
 }
 
 static int start(struct core *c, struct box *b, struct file_op *op, const struct call_ops *ops, uint16_t type,

@@ -9,7 +9,9 @@
 
 #include "core_base.h"
 #include "fd.h"
+#include "keeper.h"
 #include "log.h"
+#include "policies.h"
 #include "snapshots.h"
 #include "templates_kept.h"
 #include "text.h"

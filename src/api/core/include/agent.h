@@ -62,7 +62,6 @@ int manifest_read(struct arena *a, const struct json *doc, struct manifest *ret,
 /* As read: every field, in one order. */
 void manifest_put(struct json_out *o, const struct manifest *m);
 
-const char *manifest_runtime_name(enum manifest_runtime r);
 bool manifest_has_chain(const struct manifest *m, struct view chain);
 bool manifest_has_api(const struct manifest *m, struct view api);
 /* Whether a call of this contract is among what was consented to; with no list, any is. */
@@ -201,7 +200,6 @@ struct agent_entry {
 };
 /* The first behind `after`, or NULL. */
 const struct agent_entry *agents_log_next(const struct agent *a, uint64_t after);
-uint64_t agents_log_last(const struct agent *a);
 /* Somebody who waits for more. `on_more` with gone: the agent is removed, and nobody watches any more. */
 struct agent_watch {
 	struct list link;

@@ -1,8 +1,10 @@
 /*
- * Sandboxes (boxes): find, list, create, change and remove them, and measure their usage.
+ * The life of sandboxes (boxes): create, change and remove them, and measure their usage. Found they are by
+ * index.h.
  */
 #pragma once
 
+#include "index.h"
 #include "job.h"
 #include "spec.h"
 
@@ -13,86 +15,12 @@ struct core_posture;
 struct tenant;
 struct workspace;
 
-/*
- * ---- boxes.c ----
- * The boxes: an index in memory over what the store holds and the keeper runs.
- * boxes.c has the index and the lists, create.c and remove.c the two ways that
- * change it, life.c and lifetime.c what happens in between.
- */
-
-#define BOX_ID 20
-
-enum box_status { BOX_NONE, BOX_CREATING, BOX_RUNNING, BOX_PAUSED, BOX_STOPPED, BOX_DELETING, BOX_STATUSES };
-
-/* What is; the wish is in spec. */
-struct box_state {
-	enum box_status status;
-	int64_t created_ms, expires_ms; /* expires_ms 0: never */
-	int64_t used_ms;                /* the last use */
-	int64_t disk_used;              /* bytes, when it was last asked for; negative: not known */
-	bool from_pool;                 /* it was made ahead; known until the api restarts */
-};
-
-/* What a client may know of a box. */
-struct box {
-	char id[BOX_ID + 1];
-	const struct tenant *tenant;
-	struct box_spec spec;
-	struct box_state state;
-	struct box_inside *in; /* the core's own (src/api/core/box/boxes.h) */
-};
-
 /* A change between running, paused and stopped that is under way: life.c. */
 enum life_step { LIFE_NONE, LIFE_PAUSE, LIFE_RESUME, LIFE_STOP, LIFE_START };
-
-const char *boxes_status_name(enum box_status s);
-enum box_status boxes_status(struct view name); /* BOX_NONE for what is none */
-/* ERR_NOT_FOUND, always in the same words. */
-int boxes_unknown(struct err *e);
-
-/* By id, or by name within the actor's tenant. NULL and e when there is none that `act` is permitted on. */
-struct box *boxes_find(struct core *c, const struct actor *a, int act, struct view id_or_name,
-		       struct err *e) _must_check_;
-
-/* To change it, which must wait until it is made. */
-struct box *boxes_find_made(struct core *c, const struct actor *a, struct view id_or_name,
-			    struct err *e) _must_check_;
-
-/* Paths about one box, "/sandbox/NAME/REST", as several dialects have them: NAME as it stands there (still
- * percent-encoded), to be resolved by boxes_find; *ret_rest is "/REST", or "" behind "/sandbox/NAME". p ==
- * NULL: the path is another one. */
-struct view boxes_path(struct view path, struct view *ret_rest);
-
-/* The first that a client may know of and that fits; NULL: none. What finds it must prove that it may. */
-const struct box *boxes_match(const struct core *c, bool (*fits)(void *arg, const struct box *b), void *arg);
-
-/* By id alone, also a hidden one: for whoever was permitted to use it before. NULL: it is gone. */
-struct box *boxes_by_id(struct core *c, struct view id);
 
 /* Learns what the box has on disk (state.disk_used). The result is a const struct box *. */
 struct job *boxes_measure(struct core *c, const struct actor *a, struct view id_or_name, job_done *done,
 			  void *arg, struct err *e) _must_check_;
-
-#define BOXES_PAGE_MAX    1000
-#define BOXES_CURSOR_SIZE 48
-struct box_filter {
-	enum box_status status;      /* BOX_NONE: any */
-	struct json_strmap metadata; /* all of these */
-	struct view cursor;          /* `next` of the page before */
-	unsigned limit;              /* 1 … BOXES_PAGE_MAX; for the core's own count any */
-	bool newest_first;
-	/* What else is asked of it; may be NULL. */
-	bool (*fits)(const struct box *b, const void *arg);
-	const void *fits_arg;
-};
-/* A page in the order of creation, or against it. ret_next is "" on the last one. */
-int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f,
-	       void (*each)(void *arg, const struct box *b), void *arg, char ret_next[BOXES_CURSOR_SIZE],
-	       struct err *e) _must_check_;
-
-/* All that the actor may list, in the order of creation. */
-int boxes_each(struct core *c, const struct actor *a, void (*each)(void *arg, const struct box *b), void *arg,
-	       struct err *e) _must_check_;
 
 /* create.c. The result is a const struct box *. When the job is abandoned the box is removed again. */
 struct job *create_box(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
@@ -167,8 +95,8 @@ bool lifetime_is_over(struct core *c, const struct actor *a, struct view id);
 struct lifetime_patch {
 	struct json_strmap metadata; /* takes the place of what was there */
 	struct view name;
-	struct box_wish_limits limits; /* without nofile, which a process has from its start */
-	uint64_t ttl_seconds;          /* from now on; 0: no end */
+	struct box_limits_wish limits;
+	uint64_t ttl_seconds; /* from now on; 0: no end */
 	bool has_ttl, has_limits;
 	uint64_t idle_seconds;
 	struct view on_end;

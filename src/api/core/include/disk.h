@@ -131,3 +131,13 @@ void workspaces_each_user(struct core *c, const struct workspace *w,
  * hidden, known to boxes_find by its id. `act` is ACT_WORKSPACE_READ or ACT_WORKSPACE_WRITE. */
 struct job *workspace_helper(struct core *c, const struct actor *a, int act, struct view name, job_done *done,
 			     void *arg, struct err *e) _must_check_;
+
+/*
+ * ---- workspace_token.c ----
+ * What opens the files of one workspace, without a key: as the tokens of a box (index.h).
+ */
+
+void workspace_token_of(const struct core *c, const struct workspace *w, char ret[TOKENS_SIZE]);
+/* The workspace with this id, and somebody of its tenant. ERR_UNAUTHORIZED, also where there is none. */
+const struct workspace *workspace_token_opens(const struct core *c, struct view id, struct view given,
+					      struct actor *ret, struct err *e) _must_check_;

@@ -65,7 +65,6 @@ struct events_watch {
 };
 
 const char *events_name(enum event_type t);
-enum event_type events_type(struct view name); /* EVENT_NONE for what is none */
 
 struct event_filter {
 	uint32_t types;  /* a bit per type; 0: all */
@@ -73,7 +72,6 @@ struct event_filter {
 };
 /* "created,exited" into bits; ERR_INVALID. */
 int events_read_types(struct view list, uint32_t *ret, struct err *e) _must_check_;
-bool events_matches(const struct event_filter *f, const struct actor *a, const struct event *v);
 /* The first event behind `after` that the actor may see and the filter lets through, or NULL. */
 const struct event *events_next(const struct core *c, const struct actor *a, const struct event_filter *f,
 				uint64_t after);

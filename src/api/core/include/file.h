@@ -7,6 +7,7 @@
 #include "http_range.h"
 #include "json.h"
 #include "mux.h"
+#include "who.h"
 
 struct actor;
 struct core;
@@ -245,3 +246,22 @@ int watchers_poll(struct core *c, const struct actor *a, struct view box, struct
 		  struct watcher_news *ret, struct err *e) _must_check_;
 int watchers_remove(struct core *c, const struct actor *a, struct view box, struct view id,
 		    struct err *e) _must_check_;
+
+/*
+ * ---- sign_url.c ----
+ * Signed URLs: a path of a box, one verb, a user and an end, under an HMAC with a
+ * secret of this installation. Whoever holds one needs no key for exactly that.
+ */
+
+struct signed_url {
+	char box[32]; /* its id, also where the wish named it */
+	char signature[SIGN_SIZE];
+	int64_t expires_s; /* since 1970 */
+};
+
+/* For GET (HEAD is that, too) or PUT. The actor must be permitted to do it. */
+int sign_url(struct core *c, const struct actor *a, const struct file_place *p, struct view method,
+	     uint32_t seconds, struct signed_url *ret, struct err *e) _must_check_;
+/* Who may do this with such a signature: somebody of the box's tenant. ERR_FORBIDDEN. */
+int sign_url_check(struct core *c, const struct file_place *p, struct view method, struct view expires,
+		   struct view signature, struct actor *ret, struct err *e) _must_check_;

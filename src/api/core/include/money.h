@@ -19,7 +19,7 @@ struct tenant;
  * Who may have how much. A tenant's quota bounds what it holds of everything (enum
  * ledger_item; ledger.c counts and compares) and how fast boxes are made; the machine's budget bounds all of
  * them. Both are checked before a box is made or started; what is counted is kept up to date by
- * quotas_account.
+ * quotas_part.
  *
  * The budget: where max.budget.memory_mb is set, the sum of the memory limits of the
  * boxes that run (and KERNEL_MB each for what the kernel charges to nobody) stays below

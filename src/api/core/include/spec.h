@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "box_limits.h"
 #include "json.h"
 
 struct config;
@@ -101,22 +102,9 @@ const struct spec_workspace *spec_workspace(const struct box_spec *s);
 #define SPEC_LINKS_MAX      8
 #define SPEC_LINK_ID        20
 
-struct box_limits {
-	uint32_t cpu_milli;
-	uint64_t memory_mb;
-	uint32_t pids, nofile;
-	uint64_t disk_mb; /* 0: none */
-};
-
 /* What happens to a box when its time is over or when it was idle for too long. */
 enum spec_on_end { SPEC_END_DELETE, SPEC_END_STOP, SPEC_END_PAUSE };
 const char *spec_on_end_name(enum spec_on_end v);
-
-struct box_wish_limits {
-	double cpu;
-	uint64_t memory_mb, pids, nofile, disk_mb;
-	bool has_cpu, has_memory_mb, has_pids, has_nofile, has_disk_mb;
-};
 
 struct core;
 struct box;
@@ -128,7 +116,7 @@ struct box_wish {
 	struct view timezone;                   /* empty: none, or the default */
 	struct view backend;                    /* empty: that of the snapshot, or the default */
 	struct json_strmap env, metadata;
-	struct box_wish_limits limits;
+	struct box_limits_wish limits;
 	bool has_ttl;
 	uint64_t ttl_seconds;  /* 0: no end, where the configuration allows that */
 	uint64_t idle_seconds; /* 0: may be idle for ever */

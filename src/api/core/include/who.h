@@ -1,5 +1,5 @@
 /*
- * Callers and their permissions: keys, acts, tokens, signed URLs.
+ * Callers and their permissions: keys, acts, sessions of the dashboard.
  */
 #pragma once
 
@@ -9,11 +9,8 @@
 #include "store.h"
 
 struct actor;
-struct box;
 struct core;
-struct file_place;
 struct tenant;
-struct workspace;
 
 /*
  * ---- auth.c ----
@@ -65,11 +62,13 @@ enum act {
 int auth_actor(struct core *c, struct view token, struct actor *ret, struct err *e) _must_check_;
 /* A user of the tenant "default" who showed no key, where a listener is configured so. */
 int auth_anonymous(struct core *c, struct actor *ret, struct err *e) _must_check_;
-/* `b` where the act is on a box, else NULL. Another tenant's box does not exist. */
-int auth_permit(const struct actor *a, enum act act, const struct box *b, struct err *e) _must_check_;
+/* `owner` of the box where the act is on one, else NULL. Another tenant's box does not exist. */
+int auth_permit(const struct actor *a, enum act act, const struct tenant *owner, struct err *e) _must_check_;
 /* The same on a snapshot or a workspace; `what` is its kind, for the message. */
 int auth_permit_on(const struct actor *a, enum act act, const struct tenant *owner, const char *what,
 		   struct err *e) _must_check_;
+/* ERR_NOT_FOUND, always in the same words. */
+int auth_unknown(struct err *e, const char *what);
 /* Whether the act counts as a use of the box, which keeps it from being idle. */
 bool auth_is_use(enum act act);
 
@@ -160,61 +159,11 @@ int logins_actor(struct core *c, struct view token, struct view host, struct act
 void logins_end(struct core *c, struct view token, struct view host);
 
 /*
- * ---- tokens.c ----
- * What opens one box and nothing else, without a key: derived from the
- * installation's secret and the box's id, so that nothing is stored and a restart
- * changes nothing. A box that is made anew has another id and so other tokens. The token
- * for models can be changed and may have an end (spec.ai_token).
- */
-
-/* The box's id, 64 hex digits, NUL: whoever has a token need not say which box it opens. */
-#define TOKENS_SIZE (20 + 64 + 1)
-
-/* The zero value fits no token. */
-enum token_kind {
-	TOKEN_NONE,
-	TOKEN_ENVD,    /* files and processes */
-	TOKEN_TRAFFIC, /* its ports */
-	TOKEN_AI,      /* models, in its name */
-	TOKEN_AGENT,   /* what an agent that runs there may ask for */
-	TOKEN_KINDS
-};
-
-void tokens_of(const struct core *c, const struct box *b, enum token_kind kind, char ret[TOKENS_SIZE]);
-/* In time that does not depend on what was given. */
-bool tokens_fit(const struct core *c, const struct box *b, enum token_kind kind,
-		struct view given) _must_check_;
-/* The id of the box that it says it opens; p == NULL: it is no token. Proves nothing. */
-struct view tokens_box(struct view token);
-
-/* The box that it opens, or NULL. Boxes that nobody sees are opened by none. */
-const struct box *tokens_opens(struct core *c, enum token_kind kind, struct view token) _must_check_;
-
-/* The same for the files of a workspace. */
-void tokens_of_workspace(const struct core *c, const struct workspace *w, char ret[TOKENS_SIZE]);
-/* The workspace with this id, and somebody of its tenant. ERR_UNAUTHORIZED, also where there is none. */
-const struct workspace *tokens_workspace(const struct core *c, struct view id, struct view given,
-					 struct actor *ret, struct err *e) _must_check_;
-
-/*
  * ---- sign.c ----
- * Signed URLs: a path of a box, one verb, a user and an end, under an HMAC with a
- * secret of this installation. Whoever holds one needs no key for exactly that.
+ * The secret of this installation, and what is derived from it.
  */
-#define SIGN_SIZE        65 /* 64 hex digits, NUL */
-#define SIGN_SECONDS_MAX 604800
+#define SIGN_SIZE        65     /* 64 hex digits, NUL */
+#define SIGN_SECONDS_MAX 604800 /* of a signature that ends */
 
-struct signed_url {
-	char box[32]; /* its id, also where the wish named it */
-	char signature[SIGN_SIZE];
-	int64_t expires_s; /* since 1970 */
-};
-
-/* For GET (HEAD is that, too) or PUT. The actor must be permitted to do it. */
-int sign_url(struct core *c, const struct actor *a, const struct file_place *p, struct view method,
-	     uint32_t seconds, struct signed_url *ret, struct err *e) _must_check_;
 /* A key of this installation for one purpose, which is the same after a restart. */
 void sign_key(const struct core *c, struct view purpose, uint8_t ret[32]);
-/* Who may do this with such a signature: somebody of the box's tenant. ERR_FORBIDDEN. */
-int sign_check(struct core *c, const struct file_place *p, struct view method, struct view expires,
-	       struct view signature, struct actor *ret, struct err *e) _must_check_;

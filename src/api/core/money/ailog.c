@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "boxes.h"
 #include "core_base.h"
 #include "keys.h"
 #include "ledger.h"
@@ -245,13 +246,16 @@ const struct store_ai_log *ailog_find(const struct core *c, struct view box, uin
 	return NULL;
 }
 
-void ailog_forget_box(struct core *c, struct view box)
+static void forget_box(struct box *b, const struct err *why)
 {
-	struct place *p = place_of(c, box);
+	struct core *c = b->in->core;
+	struct place *p = place_of(c, view_of(b->id));
 
 	for (struct list *at = p ? p->calls.next : NULL; p && at != &p->calls; at = at->next)
 		drop_text(c, CONTAINER(at, struct entry, mine));
 }
+
+const struct box_part ailog_part = { .forget = forget_box };
 
 void ailog_init(struct core *c)
 {

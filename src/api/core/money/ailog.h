@@ -12,6 +12,8 @@
 #define AILOG_ALL  20000
 #define AILOG_TEXT (32u * 1024 * 1024)
 
+struct box_part;
+
 struct ailog {
 	struct map boxes;
 	struct list all;   /* by their ends */
@@ -22,7 +24,7 @@ struct ailog {
 /* To memory and to the store. */
 void ailog_add(struct core *c, const struct store_ai_log *l);
 /* The box is gone; from the store its text goes with its row. */
-void ailog_forget_box(struct core *c, struct view box);
+extern const struct box_part ailog_part;
 
 void ailog_init(struct core *c);
 int ailog_load(struct core *c, const struct store_ai_log *row) _must_check_;

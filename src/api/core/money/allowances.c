@@ -158,7 +158,7 @@ int allowances_wish(struct core *c, const struct tenant *t, const struct json *d
 	return r;
 }
 
-int allowances_take(struct box *b, struct err *e)
+static int take(struct box *b, struct err *e)
 {
 	struct allowance_doc *d = NULL;
 
@@ -170,11 +170,13 @@ int allowances_take(struct box *b, struct err *e)
 	return 0;
 }
 
-void allowances_forget(struct box *b)
+static void forget(struct box *b, const struct err *why)
 {
 	doc_free(TAKE_PTR(b->in->ai));
 	b->spec.ai = VIEW_NONE;
 }
+
+const struct box_part allowances_part = { .take = take, .forget = forget };
 
 struct change {
 	struct job job;

@@ -27,8 +27,7 @@ struct allowances {
 };
 
 /* Takes spec.ai over, which was checked when it was wished or is the store's. */
-int allowances_take(struct box *b, struct err *e) _must_check_;
-void allowances_forget(struct box *b); /* its end */
+extern const struct box_part allowances_part;
 
 void allowances_init(struct core *c);
 int allowances_load(struct core *c, const struct store_ai_limits *row) _must_check_; /* -errno */

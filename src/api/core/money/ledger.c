@@ -8,6 +8,7 @@
 
 #include "core_base.h"
 #include "disk.h"
+#include "quotas.h"
 #include "snapshots.h"
 #include "template.h"
 #include "templates_kept.h"

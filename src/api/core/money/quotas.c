@@ -82,10 +82,10 @@ static void weigh(const struct box *b, struct quota_mark *m)
 	m->use.n[LEDGER_PROCESSES] = l->pids;
 }
 
-void quotas_account(struct box *b)
+static void account(struct box *b)
 {
 	struct core *c = b->in->core;
-	struct quota_mark was = b->in->quota, *m = &b->in->quota;
+	struct quota_mark was = *b->in->quota, *m = b->in->quota;
 
 	count(c, &was, subtract);
 	c->quotas->host_kb -= counted_kb(&was);
@@ -98,15 +98,21 @@ void quotas_account(struct box *b)
 	c->quotas->host_kb += counted_kb(m);
 }
 
+const struct box_part quotas_part = {
+	.slot = offsetof(struct box_inside, quota),
+	.size = sizeof(struct quota_mark),
+	.changed = account,
+};
+
 void quotas_measured(struct box *b, uint64_t memory_bytes)
 {
 	struct quotas *q = b->in->core->quotas;
 
-	if (!b->in->quota.runs)
+	if (!b->in->quota->runs)
 		return;
-	q->host_kb -= counted_kb(&b->in->quota);
-	b->in->quota.measured_kb = memory_bytes >> 10;
-	q->host_kb += counted_kb(&b->in->quota);
+	q->host_kb -= counted_kb(b->in->quota);
+	b->in->quota->measured_kb = memory_bytes >> 10;
+	q->host_kb += counted_kb(b->in->quota);
 }
 
 /* ---- admission ---- */
@@ -229,7 +235,7 @@ int quotas_admit_change(struct core *c, const struct box *b, const struct box_li
 	const struct box_limits *now = &b->spec.limits;
 	struct quota_use more = { { [LEDGER_DISK] = added(now->disk_mb, l->disk_mb) } };
 
-	if (b->in->quota.runs) { /* the others count while it runs */
+	if (b->in->quota->runs) { /* the others count while it runs */
 		more.n[LEDGER_CPU] = added(now->cpu_milli, l->cpu_milli);
 		more.n[LEDGER_MEMORY] = added(now->memory_mb, l->memory_mb);
 		more.n[LEDGER_PROCESSES] = added(now->pids, l->pids);

@@ -1,7 +1,7 @@
 /*
  * Who may have how much. A tenant's quota bounds its boxes, what they may use together,
  * and how fast they are made; the machine's budget bounds all of them. Both are checked
- * before a box is made or started; what is counted is kept up to date by quotas_account.
+ * before a box is made or started; what is counted is kept up to date by quotas_part.
  *
  * The budget: where max.budget.memory_mb is set, the sum of the memory limits of the
  * boxes that run (and KERNEL_MB each for what the kernel charges to nobody) stays below
@@ -17,6 +17,7 @@
 #include "store_events.h"
 
 struct box;
+struct box_part;
 struct core;
 struct tenant;
 
@@ -59,8 +60,7 @@ int quotas_admit_start(struct core *c, const struct box *b, struct err *e) _must
  * neither locks it out nor goes to the first. */
 uint64_t quotas_standard_disk(struct core *c, const struct tenant *t, uint64_t standard);
 
-/* The box's status, limits or tenant may have changed. */
-void quotas_account(struct box *b);
+extern const struct box_part quotas_part;
 void quotas_measured(struct box *b, uint64_t memory_bytes);
 
 void quotas_init(struct core *c);

@@ -177,25 +177,39 @@ int policies_wish(struct core *c, const struct actor *a, struct box_wish *w, con
 
 /* ---- boxes ---- */
 
-int policies_take(struct box *b, struct err *e)
+static int take(struct box *b, struct err *e)
 {
 	struct policy *p = NULL;
 
 	if (b->spec.egress && !(p = policy_new(b->spec.egress, e)))
 		return err_wrap(e, "egress");
-	policy_free(b->in->egress.own);
-	b->in->egress.own = p;
+	policy_free(b->in->egress->own);
+	b->in->egress->own = p;
 	b->spec.egress = p ? &p->egress : NULL;
 	return 0;
 }
 
-void policies_forget(struct box *b)
+static void forget(struct box *b, const struct err *why)
 {
-	list_del(&b->in->egress.unsent);
+	list_del(&b->in->egress->unsent);
 	policies_log_forget(b);
-	policy_free(TAKE_PTR(b->in->egress.own));
+	policy_free(TAKE_PTR(b->in->egress->own));
 	b->spec.egress = NULL;
 }
+
+static void init(struct box *b)
+{
+	b->in->egress->box = b;
+	list_init(&b->in->egress->unsent);
+}
+
+const struct box_part policies_part = {
+	.slot = offsetof(struct box_inside, egress),
+	.size = sizeof(struct box_egress),
+	.init = init,
+	.take = take,
+	.forget = forget,
+};
 
 static const struct policy *inherited(const struct box *b, enum policy_source *ret)
 {
@@ -217,7 +231,7 @@ static const struct policy *inherited(const struct box *b, enum policy_source *r
 const struct egress_policy *policies_of(const struct box *b, enum policy_source *ret)
 {
 	enum policy_source from = POLICY_BOX;
-	const struct policy *p = b->in->egress.own ? b->in->egress.own : inherited(b, &from);
+	const struct policy *p = b->in->egress->own ? b->in->egress->own : inherited(b, &from);
 
 	if (ret)
 		*ret = from;
@@ -274,9 +288,9 @@ static void settle(struct change *ch, const struct err *refused)
 		change_end(ch, NULL, &e);
 		return;
 	}
-	policy_free(b->in->egress.own);
-	b->in->egress.own = TAKE_PTR(ch->policy);
-	b->spec.egress = b->in->egress.own ? &b->in->egress.own->egress : NULL;
+	policy_free(b->in->egress->own);
+	b->in->egress->own = TAKE_PTR(ch->policy);
+	b->spec.egress = b->in->egress->own ? &b->in->egress->own->egress : NULL;
 	ch->box = b; /* its row goes after this write */
 	if (boxes_store_change(b, on_stored, ch, &e) < 0)
 		change_end(ch, NULL, &e);

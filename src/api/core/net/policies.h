@@ -59,6 +59,7 @@ struct policy_logs {
 
 /* Of a box. */
 struct box_egress {
+	struct box *box;
 	struct policy *own; /* NULL: that of its image, tenant, … */
 	struct policy_log log;
 	uint64_t used;      /* bytes, as the gate said last, of a policy that limits them */
@@ -91,8 +92,7 @@ struct policies {
 };
 
 /* Makes spec.egress its own, which was judged when it was wished or is the store's. */
-int policies_take(struct box *b, struct err *e) _must_check_;
-void policies_forget(struct box *b); /* its end */
+extern const struct box_part policies_part;
 /* What the box's tokens are signed with. */
 #define POLICIES_KEY_SIZE 65
 void policies_token_key(const struct box *b, char ret[POLICIES_KEY_SIZE]);

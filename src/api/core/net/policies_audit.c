@@ -60,7 +60,7 @@ static bool may_write(struct policy_audit *a, uint64_t now, uint64_t most)
 
 static void tell(struct box *b)
 {
-	struct policy_audit *a = &b->in->egress.log.audit;
+	struct policy_audit *a = &b->in->egress->log.audit;
 
 	if (a->left_out)
 		log_info("egress left_out=%llu box=%s tenant=%s", (unsigned long long)a->left_out, b->id,
@@ -78,7 +78,7 @@ static void on_tell(struct loop_timer *t)
 
 void policies_audit(struct box *b, const struct policy_verdict *v)
 {
-	struct policy_audit *own = &b->in->egress.log.audit, *all = &b->in->core->policies->logs.audit;
+	struct policy_audit *own = &b->in->egress->log.audit, *all = &b->in->core->policies->logs.audit;
 	struct loop_timer *timer = &b->in->core->policies->logs.tell;
 	uint64_t now = clock_mono_ms();
 

@@ -210,7 +210,7 @@ static int send_policy(struct push *p, const struct box *b, const struct egress_
 		.recheck = recheck,
 		.refuse_ech = policy->refuse_ech,
 		.tenant = view_of(b->tenant->id),
-		.used_bytes = b->in->egress.used,
+		.used_bytes = b->in->egress->used,
 	};
 	int r = put_rules(b, &a, policy, &w);
 
@@ -350,10 +350,10 @@ static void send_more(struct core *c)
 	struct policies *ps = c->policies;
 
 	while (ps->gate.open && ps->sending < SENDING_MAX && !list_empty(&ps->unsent)) {
-		struct box *b = BOX_OF(ps->unsent.next, egress.unsent);
+		struct box *b = CONTAINER(ps->unsent.next, struct box_egress, unsent)->box;
 		struct push *p = runs(b) ? calloc(1, sizeof(*p)) : NULL;
 
-		list_del(&b->in->egress.unsent);
+		list_del(&b->in->egress->unsent);
 		if (!p)
 			continue;
 		*p = (struct push){ .core = c, .counted = true };
@@ -376,8 +376,8 @@ void policies_push_all(struct core *c, bool (*pick)(const struct box *b, const v
 
 		if (!runs(b) || !pick(b, arg))
 			continue;
-		list_del(&b->in->egress.unsent);
-		list_append(&c->policies->unsent, &b->in->egress.unsent);
+		list_del(&b->in->egress->unsent);
+		list_append(&c->policies->unsent, &b->in->egress->unsent);
 	}
 	send_more(c);
 }
@@ -414,7 +414,7 @@ static void take_used(struct core *c, const struct frame *f)
 		for (size_t i = 0; i < m.boxes.n; i++) {
 			struct box *b = boxes_by_id(c, m.boxes.items[i].box);
 			if (b)
-				b->in->egress.used = MAX(b->in->egress.used, m.boxes.items[i].bytes);
+				b->in->egress->used = MAX(b->in->egress->used, m.boxes.items[i].bytes);
 		}
 	arena_done(&a);
 }

@@ -157,14 +157,14 @@ static void take_out(struct policy_verdict *v)
 {
 	list_del(&v->of_box);
 	list_del(&v->of_all);
-	v->box->in->egress.log.n--;
+	v->box->in->egress->log.n--;
 	v->box->in->core->policies->logs.n--;
 	ledger_count(v->box->in->core, v->box->tenant, LEDGER_VERDICTS, -1);
 }
 
 static void put_last(struct policy_verdict *v)
 {
-	struct policy_log *l = &v->box->in->egress.log;
+	struct policy_log *l = &v->box->in->egress->log;
 
 	if (!l->verdicts.next)
 		list_init(&l->verdicts);
@@ -190,7 +190,7 @@ static struct policy_log *find_longest(const struct core *c)
 
 	LIST_EACH (it, &c->boxes->all) {
 		const struct box *b = BOX_OF(it, order);
-		struct policy_log *l = &b->in->egress.log;
+		struct policy_log *l = &b->in->egress->log;
 		if (b->tenant == most && l->n && (!found || l->n > found->n))
 			found = l;
 	}
@@ -233,7 +233,7 @@ static void save_later(struct core *c)
 
 static void add(struct core *c, struct policy_verdict *like)
 {
-	struct policy_log *l = &like->box->in->egress.log;
+	struct policy_log *l = &like->box->in->egress->log;
 	struct policy_verdict *v = said_before(l, like);
 
 	if (v) {
@@ -291,7 +291,7 @@ void policies_log_add(struct core *c, const void *verdicts)
 
 const struct policy_verdict *policies_next(const struct box *b, uint64_t after)
 {
-	const struct policy_log *l = &b->in->egress.log;
+	const struct policy_log *l = &b->in->egress->log;
 	const struct policy_verdict *found = NULL;
 
 	if (!l->n)
@@ -397,7 +397,7 @@ void policies_log_load(struct core *c, const struct store_verdict *row)
 		row_goes(c, row->id);
 		return;
 	}
-	make_room(c, &like.box->in->egress.log);
+	make_room(c, &like.box->in->egress->log);
 	put_last(v);
 	ls->saved = ls->next_id = MAX(ls->next_id, row->id);
 }
@@ -417,7 +417,7 @@ void policies_log_init(struct core *c)
 /* Its rows go with the box's, or stay with it for the next start. */
 void policies_log_forget(struct box *b)
 {
-	struct policy_log *l = &b->in->egress.log;
+	struct policy_log *l = &b->in->egress->log;
 
 	while (l->n) {
 		struct policy_verdict *v = CONTAINER(l->verdicts.next, struct policy_verdict, of_box);

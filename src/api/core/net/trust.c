@@ -5,7 +5,9 @@
 
 #include "boxes.h"
 #include "core_base.h"
+#include "egress.h"
 #include "fd.h"
+#include "guest.h"
 #include "log.h"
 #include "nssdb.h"
 #include "secrets.h"
@@ -26,9 +28,9 @@ static int on_told(struct call *call, const struct frame *f, int fd)
 
 static void on_tell_fail(struct call *call, const struct err *e)
 {
-	struct box *b = BOX_OF(call, browsers.call);
+	struct box *b = CONTAINER(call, struct box_trust, call)->box;
 
-	b->in->browsers.told = false;
+	b->in->browsers->told = false;
 	if (e->code != ERR_STATE && !b->in->core->stopping) /* it is being removed */
 		log_warn("sandbox %s: its browsers do not trust the installation's authority: %s", b->id,
 			 e->msg);
@@ -43,20 +45,20 @@ static void tell(struct box *b)
 				  .nssdb = buf_view(&b->in->core->trust->nssdb) };
 	struct err e = { 0 };
 
-	b->in->browsers.waits = !msg.authority.n;
-	if (b->in->browsers.waits || b->in->browsers.told)
+	b->in->browsers->waits = !msg.authority.n;
+	if (b->in->browsers->waits || b->in->browsers->told)
 		return;
-	b->in->browsers.told = true;
-	b->in->browsers.call = (struct call){ .ops = &tell_ops, .background = true };
-	if (guest_call(&b->in->guest, &b->in->browsers.call, WIRE_TYPE_TRUST, PATIENCE_MS, PATIENCE_MS,
+	b->in->browsers->told = true;
+	b->in->browsers->call = (struct call){ .ops = &tell_ops, .background = true };
+	if (guest_call(b->in->guest, &b->in->browsers->call, WIRE_TYPE_TRUST, PATIENCE_MS, PATIENCE_MS,
 		       &wire_trust_msg, &msg, &e) < 0)
-		on_tell_fail(&b->in->browsers.call, &e);
+		on_tell_fail(&b->in->browsers->call, &e);
 }
 
 void trust_box(struct box *b, const struct egress_policy *p)
 {
 	/* One that is being made is told when it has greeted. */
-	bool early = b->in->creation && b->in->guest.state != GUEST_READY;
+	bool early = b->in->creation && b->in->guest->state != GUEST_READY;
 
 	if (egress_asks_names(p) && !early)
 		tell(b);
@@ -64,9 +66,26 @@ void trust_box(struct box *b, const struct egress_policy *p)
 
 void trust_reset(struct box *b)
 {
-	guest_cancel(&b->in->browsers.call);
-	b->in->browsers = (struct box_trust){ 0 };
+	guest_cancel(&b->in->browsers->call);
+	*b->in->browsers = (struct box_trust){ .box = b };
 }
+
+static void init(struct box *b)
+{
+	b->in->browsers->box = b;
+}
+
+static void forget(struct box *b, const struct err *why)
+{
+	trust_reset(b);
+}
+
+const struct box_part trust_part = {
+	.slot = offsetof(struct box_inside, browsers),
+	.size = sizeof(struct box_trust),
+	.init = init,
+	.forget = forget,
+};
 
 /* ---- the certificate ---- */
 
@@ -89,7 +108,7 @@ static void on_pem(void *arg, const void *result, const struct err *e)
 	c->trust->nssdb = nssdb;
 	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
-		if (b->in->browsers.waits && b->in->guest.state != GUEST_DEAD)
+		if (b->in->browsers->waits && b->in->guest->state != GUEST_DEAD)
 			tell(b);
 	}
 }

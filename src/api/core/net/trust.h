@@ -12,6 +12,7 @@
 #include "mux.h"
 
 struct box;
+struct box_part;
 struct core;
 struct egress_policy;
 struct job;
@@ -24,6 +25,7 @@ struct trust {
 
 /* Of a box. */
 struct box_trust {
+	struct box *box;
 	struct call call;
 	bool told, waits; /* waits: for the vault */
 };
@@ -37,3 +39,4 @@ struct view trust_pem(const struct core *c);
 void trust_box(struct box *b, const struct egress_policy *p);
 /* It has started anew: what it was told is gone. */
 void trust_reset(struct box *b);
+extern const struct box_part trust_part;

@@ -4,8 +4,10 @@
 #include "guest.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
+#include "boxes.h"
 #include "core_base.h"
 #include "fd.h"
 #include "keeper.h"
@@ -20,12 +22,29 @@
 
 static void give_up(struct guest *g, enum guest_state next, const struct err *why);
 
-void guest_init(struct guest *g, struct core *core, const char *box, const char *backend,
-		const struct view *timezone)
+static void init(struct box *b)
 {
-	*g = (struct guest){ .core = core, .box = box, .backend = backend, .timezone = timezone };
+	struct guest *g = b->in->guest;
+
+	*g = (struct guest){ .core = b->in->core,
+			     .owner = b,
+			     .box = b->id,
+			     .backend = b->spec.backend,
+			     .timezone = &b->spec.timezone };
 	list_init(&g->pending);
 }
+
+static void forget(struct box *b, const struct err *why)
+{
+	guest_stop(b->in->guest, why);
+}
+
+const struct box_part guest_part = {
+	.slot = offsetof(struct box_inside, guest),
+	.size = sizeof(struct guest),
+	.init = init,
+	.forget = forget,
+};
 
 /* ---- waiting for the link ---- */
 

@@ -7,6 +7,8 @@
 
 #include "mux.h"
 
+struct box;
+struct box_part;
 struct core;
 
 enum guest_state {
@@ -19,7 +21,8 @@ enum guest_state {
 
 struct guest {
 	struct core *core;
-	const char *box, *backend;   /* its id and whose walls it has; the box embeds us */
+	struct box *owner;
+	const char *box, *backend;   /* its id and whose walls it has, looked at when a link is opened */
 	const struct view *timezone; /* of its spec */
 	enum guest_state state;
 	struct mux mux;
@@ -30,9 +33,7 @@ struct guest {
 	void (*on_greeted)(struct guest *g, const struct err *e);
 };
 
-/* The pointers are borrowed; what `backend` and `timezone` point at is looked at when a link is opened. */
-void guest_init(struct guest *g, struct core *core, const char *box, const char *backend,
-		const struct view *timezone);
+extern const struct box_part guest_part;
 /* Takes the fd of a fresh connection and greets. */
 void guest_adopt(struct guest *g, int fd, void (*on_greeted)(struct guest *, const struct err *));
 /* A box that had stopped runs again; guest_adopt follows. */

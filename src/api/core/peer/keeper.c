@@ -18,7 +18,7 @@ static void on_event(struct mux *m, const struct frame *f)
 
 	if (f->type == WIRE_TYPE_BOX_EXITED &&
 	    pb_decode(&wire_box_exited_msg, f->body, PB_SKIP_UNKNOWN, &a, &exited) >= 0)
-		boxes_exited(c, exited.id, exited.signal, exited.oom);
+		c->keeper->on_exited(c, exited.id, exited.signal, exited.oom);
 	if (f->type == WIRE_TYPE_STORAGE &&
 	    pb_decode(&wire_storage_msg, f->body, PB_SKIP_UNKNOWN, &a, &storage) >= 0) {
 		(void)!view_to_str(view_head(storage.wrong, sizeof(c->keeper->storage_wrong) - 1),

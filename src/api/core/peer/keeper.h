@@ -18,6 +18,8 @@ struct keeper {
 	char storage_wrong[192]; /* of boxes' files, as the keeper says; "": nothing */
 	uint64_t storage_size, storage_free, storage_beneath; /* bytes */
 	void (*on_lost)(struct core *c);
+	/* The PID 1 of a box has ended. */
+	void (*on_exited)(struct core *c, struct view id, unsigned signo, bool oom);
 };
 
 int keeper_start(struct core *c, int fd, struct err *e) _must_check_;

@@ -9,9 +9,12 @@
 #include "boxes.h"
 #include "core_base.h"
 #include "fd.h"
+#include "keeper.h"
 #include "keys.h"
 #include "ledger.h"
 #include "log.h"
+#include "policies.h"
+#include "trust.h"
 #include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -93,14 +96,6 @@ int vault_call(struct core *c, struct call *call, uint16_t type, const struct pb
 		}
 	}
 	return r < 0 ? err_sys(e, ERR_UNAVAILABLE, r, "the vault cannot be reached") : 0;
-}
-
-void vault_cancel(struct call *call)
-{
-	if (mux_is_open(call))
-		mux_cancel(call);
-	else if (call->queued)
-		unqueue(call);
 }
 
 /* ---- boxes ---- */

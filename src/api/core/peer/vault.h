@@ -26,7 +26,6 @@ void vault_stop(struct core *c);
 /* Like mux_call. Bodies may hold secrets: every buffer of this channel is wiped. */
 int vault_call(struct core *c, struct call *call, uint16_t type, const struct pb_msg *pm, const void *msg,
 	       struct err *e) _must_check_;
-void vault_cancel(struct call *call);
 
 /* What the vault says a tenant has: for the ledger. NULL: nothing was said. */
 struct wire_secret_total;

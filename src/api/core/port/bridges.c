@@ -200,8 +200,8 @@ static int begin_listening(struct bridge *g, struct err *e)
 	struct wire_listen msg = { .port = g->rule.listen };
 
 	g->listening = (struct call){ .ops = &listen_ops, .background = true };
-	return guest_call(&g->from->in->guest, &g->listening, WIRE_TYPE_LISTEN, LISTEN_MS, 0,
-			  &wire_listen_msg, &msg, e);
+	return guest_call(g->from->in->guest, &g->listening, WIRE_TYPE_LISTEN, LISTEN_MS, 0, &wire_listen_msg,
+			  &msg, e);
 }
 
 static void on_retry(struct loop_timer *t)
@@ -238,7 +238,7 @@ static struct bridge *find_bridge(struct box *b, const char *id)
 	return NULL;
 }
 
-void bridges_box_runs(struct box *b)
+static void listen_again(struct box *b)
 {
 	struct err e = { 0 };
 
@@ -259,7 +259,7 @@ void bridges_start(struct core *c)
 	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
 		if (b->state.status == BOX_RUNNING)
-			bridges_box_runs(b);
+			listen_again(b);
 	}
 }
 
@@ -276,25 +276,7 @@ static void drop(struct box *b, size_t i)
 	memmove(&b->spec.links[i], &b->spec.links[i + 1], (--b->spec.n_links - i) * sizeof(b->spec.links[0]));
 }
 
-void bridges_forget(struct box *b)
-{
-	struct err e = { 0 };
-
-	LIST_EACH (it, &b->in->bridges) {
-		struct bridge *g = CONTAINER(it, struct bridge, node);
-		if (g->creating && !g->up) {
-			err_set(&e, ERR_STATE, "the sandbox was removed");
-			fail_creation(g, &e);
-		} else {
-			if (g->creating)
-				g->creating->bridge = NULL;
-			free_bridge(g);
-		}
-	}
-	bridges_unlink(b);
-}
-
-void bridges_unlink(struct box *b)
+static void unlink_others(struct box *b)
 {
 	struct core *c = b->in->core;
 	struct err e = { 0 };
@@ -313,6 +295,33 @@ void bridges_unlink(struct box *b)
 			log_warn("sandbox %s: its links: %s", other->id, e.msg);
 	}
 }
+
+static void forget(struct box *b, const struct err *why)
+{
+	LIST_EACH (it, &b->in->bridges) {
+		struct bridge *g = CONTAINER(it, struct bridge, node);
+		if (g->creating && !g->up) {
+			fail_creation(g, why);
+		} else {
+			if (g->creating)
+				g->creating->bridge = NULL;
+			free_bridge(g);
+		}
+	}
+	unlink_others(b);
+}
+
+static void init(struct box *b)
+{
+	list_init(&b->in->bridges);
+}
+
+const struct box_part bridges_part = {
+	.init = init,
+	.runs = listen_again,
+	.row_goes = unlink_others, /* no link is left that leads nowhere */
+	.forget = forget,
+};
 
 /* ---- what clients ask for ---- */
 
@@ -385,7 +394,7 @@ static struct box *find_by_link(struct core *c, const struct actor *a, struct vi
 		struct box *b = BOX_OF(it, order);
 		for (size_t i = 0; i < b->spec.n_links; i++)
 			if (view_is(id, b->spec.links[i].id) &&
-			    auth_permit(a, ACT_BOX_SHARE, b, &ignored) >= 0) {
+			    auth_permit(a, ACT_BOX_SHARE, b->tenant, &ignored) >= 0) {
 				*ret_i = i;
 				return b;
 			}
@@ -422,7 +431,8 @@ void bridges_each(struct core *c, const struct actor *a, void (*each)(void *arg,
 
 	LIST_EACH (it, &c->boxes->all) {
 		struct box *b = BOX_OF(it, order);
-		if (b->in->pooled || b->spec.n_links == 0 || auth_permit(a, ACT_BOX_SHARE, b, &ignored) < 0)
+		if (b->in->pooled || b->spec.n_links == 0 ||
+		    auth_permit(a, ACT_BOX_SHARE, b->tenant, &ignored) < 0)
 			continue;
 		for (size_t i = 0; i < b->spec.n_links; i++) {
 			const struct bridge *g = find_bridge(b, b->spec.links[i].id);

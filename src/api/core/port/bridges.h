@@ -7,11 +7,8 @@
 #include "port.h"
 #include "spec.h"
 
-struct box;
+struct box_part;
 struct core;
 
-void bridges_start(struct core *c);   /* everything is loaded and adopted */
-void bridges_box_runs(struct box *b); /* listens again */
-/* What leads to it leads nowhere: of the other boxes, also in the store. */
-void bridges_unlink(struct box *b);
-void bridges_forget(struct box *b); /* it is being freed */
+void bridges_start(struct core *c); /* everything is loaded and adopted */
+extern const struct box_part bridges_part;

@@ -97,7 +97,7 @@ int ports_open(struct core *c, const struct actor *a, struct view ref, uint16_t 
 	if (port == NETNS_PROXY_PORT)
 		return err_set(e, ERR_FORBIDDEN, "port %u is the sandbox's own way out", port);
 	prepare(s);
-	return guest_call(&b->in->guest, &s->call, WIRE_TYPE_CONNECT, CONNECT_MS, FOR_EVER, &wire_connect_msg,
+	return guest_call(b->in->guest, &s->call, WIRE_TYPE_CONNECT, CONNECT_MS, FOR_EVER, &wire_connect_msg,
 			  &msg, e);
 }
 
@@ -106,7 +106,7 @@ int ports_accept(struct box *b, uint16_t port, struct port_stream *s, struct err
 	struct wire_accept msg = { .port = port };
 
 	prepare(s);
-	return guest_call(&b->in->guest, &s->call, WIRE_TYPE_ACCEPT, 0, FOR_EVER, &wire_accept_msg, &msg, e);
+	return guest_call(b->in->guest, &s->call, WIRE_TYPE_ACCEPT, 0, FOR_EVER, &wire_accept_msg, &msg, e);
 }
 
 size_t ports_send(struct port_stream *s, struct view data)
@@ -177,7 +177,7 @@ int ports_list(struct core *c, const struct actor *a, struct view ref, struct po
 	if (!b)
 		return -1;
 	q->call.ops = &list_ops;
-	return guest_call(&b->in->guest, &q->call, WIRE_TYPE_LISTENERS, LIST_MS, LIST_MS, &wire_listeners_msg,
+	return guest_call(b->in->guest, &q->call, WIRE_TYPE_LISTENERS, LIST_MS, LIST_MS, &wire_listeners_msg,
 			  &(struct wire_listeners){ 0 }, e);
 }
 

@@ -11,6 +11,7 @@
 
 #include "boxes.h"
 #include "core_base.h"
+#include "create.h"
 #include "events.h"
 #include "netns.h"
 #include "num.h"
@@ -445,9 +446,9 @@ int exec_start_in(struct box *b, const struct exec_wish *w, struct exec *x, stru
 	} else {
 		x->call.sends = w->streams || w->input.n > 0;
 		if (w->secrets.n)
-			guest_is_secret(&b->in->guest);
-		r = guest_call(&b->in->guest, &x->call, WIRE_TYPE_START, (uint32_t)MIN(timeout, UINT32_MAX),
-			       0, &wire_start_msg, &start, e);
+			guest_is_secret(b->in->guest);
+		r = guest_call(b->in->guest, &x->call, WIRE_TYPE_START, (uint32_t)MIN(timeout, UINT32_MAX), 0,
+			       &wire_start_msg, &start, e);
 	}
 	arena_done(&a);
 	if (r < 0)
@@ -499,9 +500,9 @@ void exec_ahead(struct core *c, const struct box *box, const struct exec_wish *w
 	start.ahead = seconds;
 	b->in->early = r >= 0 && b->in->creation;
 	if (r >= 0)
-		r = b->in->early ? guest_call_early(&b->in->guest, call, WIRE_TYPE_START, AHEAD_MS,
+		r = b->in->early ? guest_call_early(b->in->guest, call, WIRE_TYPE_START, AHEAD_MS,
 						    &wire_start_msg, &start, &e)
-				 : guest_call(&b->in->guest, call, WIRE_TYPE_START, 0, AHEAD_MS,
+				 : guest_call(b->in->guest, call, WIRE_TYPE_START, 0, AHEAD_MS,
 					      &wire_start_msg, &start, &e);
 	if (r < 0)
 		free(call);
@@ -528,7 +529,7 @@ int exec_attach(struct core *c, const struct actor *a, struct view ref, const st
 		return -1;
 	prepare(x, b, &attach_ops);
 	snprintf(x->box, sizeof(x->box), "%s", b->id);
-	return guest_call(&b->in->guest, &x->call, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, e);
+	return guest_call(b->in->guest, &x->call, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, e);
 }
 
 void exec_consumed(struct exec *x, size_t n)

@@ -139,7 +139,7 @@ int procs_call(struct box *b, struct proc_op *op, uint16_t type, const struct pb
 	       struct err *e)
 {
 	op->call.ops = &plain_ops;
-	return guest_call(&b->in->guest, &op->call, type, 0, PATIENCE_MS, pm, msg, e);
+	return guest_call(b->in->guest, &op->call, type, 0, PATIENCE_MS, pm, msg, e);
 }
 
 static int ask(struct core *c, const struct actor *a, struct view box, struct view process,
@@ -152,7 +152,7 @@ static int ask(struct core *c, const struct actor *a, struct view box, struct vi
 		return -1;
 	op->call.ops = &list_ops;
 	op->process = process;
-	return guest_call(&b->in->guest, &op->call, WIRE_TYPE_PROCESSES, 0, PATIENCE_MS, &wire_processes_msg,
+	return guest_call(b->in->guest, &op->call, WIRE_TYPE_PROCESSES, 0, PATIENCE_MS, &wire_processes_msg,
 			  &msg, e);
 }
 
@@ -179,7 +179,7 @@ int procs_input(struct core *c, const struct actor *a, struct view box, struct v
 		return -1;
 	op->call.ops = &plain_ops;
 	/* No patience: the program reads when it likes. */
-	return guest_call(&b->in->guest, &op->call, WIRE_TYPE_INPUT, 0, 0, &wire_input_msg, &msg, e);
+	return guest_call(b->in->guest, &op->call, WIRE_TYPE_INPUT, 0, 0, &wire_input_msg, &msg, e);
 }
 
 int procs_signal(struct core *c, const struct actor *a, struct view box, struct view process, uint32_t signo,
@@ -229,7 +229,7 @@ void procs_tell(struct box *b, struct call *c, const struct wire_signal *msg, ui
 	struct err e = { 0 };
 
 	c->ops = &told_ops;
-	(void)!guest_call(&b->in->guest, c, WIRE_TYPE_SIGNAL, 0, timeout_ms, &wire_signal_msg, msg, &e);
+	(void)!guest_call(b->in->guest, c, WIRE_TYPE_SIGNAL, 0, timeout_ms, &wire_signal_msg, msg, &e);
 }
 
 void procs_cancel(struct proc_op *op)

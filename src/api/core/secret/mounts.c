@@ -9,7 +9,10 @@
 #include "boxes.h"
 #include "core_base.h"
 #include "fd.h"
+#include "guest.h"
+#include "policies.h"
 #include "secrets.h"
+#include "trust.h"
 #include "wire_gen.h"
 #include "poison.h"
 
@@ -67,7 +70,7 @@ static const struct call_ops set_ops = { .on_reply = on_set, .on_fail = on_set_f
 static int hand_over(struct mounts *m, const struct secret_values *values, struct err *e)
 {
 	const struct spec_secrets *list = &m->box->spec.secrets;
-	struct guest *g = &m->box->in->guest;
+	struct guest *g = m->box->in->guest;
 	struct wire_secret_file files[SPEC_SECRETS_MAX];
 	struct wire_env_var env[SPEC_SECRETS_MAX];
 	struct wire_secrets_set msg = { .user = m->box->spec.user,
@@ -201,7 +204,7 @@ bool mounts_trust(struct box *b, void (*done)(void *arg, const struct err *e), v
 	return true;
 }
 
-void mounts_stop(struct box *b)
+static void forget(struct box *b, const struct err *why)
 {
 	struct mounts *m = b->in->mounts;
 
@@ -218,3 +221,5 @@ void mounts_stop(struct box *b)
 	b->in->mounts = NULL;
 	free(m);
 }
+
+const struct box_part mounts_part = { .forget = forget };

@@ -9,10 +9,11 @@
 #include "err.h"
 
 struct box;
+struct box_part;
 
-/* `done` is called once, perhaps before this returns; not after mounts_stop. */
+/* `done` is called once, perhaps before this returns; not when the box is freed. */
 void mounts_apply(struct box *b, void (*done)(struct box *b, const struct err *e));
 /* It runs, and its policy is one now that needs the installation's authority. False: nothing is to be done.
  */
 bool mounts_trust(struct box *b, void (*done)(void *arg, const struct err *e), void *arg) _must_check_;
-void mounts_stop(struct box *b);
+extern const struct box_part mounts_part;

@@ -171,7 +171,7 @@ static void stop_waiting(struct context_wait *w)
 	w->set = NULL;
 }
 
-void contexts_drop_all(struct box *b, const struct err *why)
+static void forget(struct box *b, const struct err *why)
 {
 	struct contexts *set = TAKE_PTR(b->in->contexts);
 
@@ -183,6 +183,8 @@ void contexts_drop_all(struct box *b, const struct err *why)
 		contexts_drop(CONTAINER(set->list.next, struct context, link), why);
 	free(set);
 }
+
+const struct box_part contexts_part = { .forget = forget };
 
 /* ---- operations ---- */
 
@@ -305,7 +307,7 @@ static void interrupt(struct context *c, struct context_op *op)
 	}
 	contexts_insist(c);
 	op->call.ops = &interrupt_ops;
-	if (guest_call(&c->box->in->guest, &op->call, WIRE_TYPE_SIGNAL, 0, SIGNAL_MS, &wire_signal_msg, &msg,
+	if (guest_call(c->box->in->guest, &op->call, WIRE_TYPE_SIGNAL, 0, SIGNAL_MS, &wire_signal_msg, &msg,
 		       &e) < 0)
 		op->done(op, NULL, 0, &e);
 }

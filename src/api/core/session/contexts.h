@@ -8,9 +8,9 @@
 #include "session.h"
 
 struct box;
+struct box_part;
 struct context;
 struct context_cell;
 struct contexts;
 
-/* The box is going: everything fails with `why`. */
-void contexts_drop_all(struct box *b, const struct err *why);
+extern const struct box_part contexts_part;

@@ -23,7 +23,6 @@ struct context_language {
 	bool greets;   /* says first whether it can work: {id: 0, type: "ready" or "unsupported", value} */
 	bool by_stdin; /* the driver comes that way instead, alone */
 };
-extern const struct context_language contexts_languages[];
 const struct context_language *contexts_language(struct view name);
 
 /* The contexts of a box. */

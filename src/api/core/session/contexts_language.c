@@ -81,7 +81,7 @@ static void put_env_strings(struct buf *b, const struct context_code *w)
 
 /* Descriptor 250 is read to the byte: what follows the driver is the first request. The lines of
  * Python and Node are not seen in `ps`: their drivers wipe them. */
-const struct context_language contexts_languages[] = {
+static const struct context_language contexts_languages[] = {
 	{ "python",
 	  { "python3", "-c",
 	    "import io\n"

@@ -272,7 +272,7 @@ void contexts_run_next(struct context *c)
 	m->started_ns = clock_mono_ns();
 	if (m->text.secret) {
 		c->out.secret = true;
-		guest_is_secret(&c->box->in->guest);
+		guest_is_secret(c->box->in->guest);
 	}
 	c->out.max = buf_len(&c->out) + buf_len(&m->text);
 	buf_add(&c->out, buf_view(&m->text));

@@ -67,7 +67,7 @@ static void begin(struct context *c)
 	if (r < 0)
 		err_sys(&e, ERR_INTERNAL, r, "context");
 	else
-		r = guest_call(&c->box->in->guest, &c->stream, WIRE_TYPE_START, 0, 0, &wire_start_msg, &start,
+		r = guest_call(c->box->in->guest, &c->stream, WIRE_TYPE_START, 0, 0, &wire_start_msg, &start,
 			       &e);
 	arena_done(&a);
 	if (r < 0)
@@ -82,8 +82,7 @@ static void attach(struct context *c)
 
 	c->phase = CONTEXT_ATTACHING;
 	c->stream.ops = &stream_ops;
-	if (guest_call(&c->box->in->guest, &c->stream, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, &e) <
-	    0)
+	if (guest_call(c->box->in->guest, &c->stream, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, &e) < 0)
 		contexts_stream_give_up(c, &e);
 }
 

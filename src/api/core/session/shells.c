@@ -21,7 +21,7 @@ static const char default_name[] = "default";
 
 /* ---- the table of a box ---- */
 
-struct shell *shells_find(const struct box *b, struct view name)
+static struct shell *shells_find(const struct box *b, struct view name)
 {
 	LIST_EACH (it, &b->in->shells) {
 		struct shell *s = CONTAINER(it, struct shell, link);
@@ -84,11 +84,18 @@ no_memory:
 	return NULL;
 }
 
-void shells_drop_all(struct box *b, const struct err *why)
+static void forget_box(struct box *b, const struct err *why)
 {
 	while (!list_empty(&b->in->shells))
 		shells_drop(CONTAINER(b->in->shells.next, struct shell, link), why);
 }
+
+static void init(struct box *b)
+{
+	list_init(&b->in->shells);
+}
+
+const struct box_part shells_part = { .init = init, .forget = forget_box };
 
 static int check_name(struct view name, struct err *e)
 {

@@ -11,5 +11,4 @@
 int shells_exec(struct box *b, const struct exec_wish *w, struct exec *x, struct err *e) _must_check_;
 void shells_consumed(struct exec *x, size_t n);
 void shells_abandon(struct exec *x); /* nobody waits for this command any more */
-/* The box is going: every command fails with `why`. */
-void shells_drop_all(struct box *b, const struct err *why);
+extern const struct box_part shells_part;

@@ -85,15 +85,11 @@ struct shell_ending {
 	bool restarted, oom_killed;
 };
 
-struct shell *shells_find(const struct box *b, struct view name);
 /* Takes the command; it is run in its turn. */
 void shells_run(struct shell *s, struct shell_command *m);
 /* secrets: variables of this command alone. */
 struct shell_command *shells_command_new(struct shell *s, struct view text, struct view input,
 					 const struct json_strmap *secrets);
-void shells_command_free(struct shell_command *m);
-/* Ends what `m`, the running command, is doing; the shell itself when that does not help. */
-void shells_interrupt(struct shell *s);
 /* The shell at once: what it says cannot be believed any more. */
 void shells_break(struct shell *s);
 /* The running command, whose input is there. */

@@ -63,7 +63,7 @@ void shells_input_remove(struct shell *s, const struct shell_command *m)
 		return;
 	r->call.ops = &removal_ops;
 	r->loop = s->box->in->core->loop;
-	if (guest_call(&s->box->in->guest, &r->call, WIRE_TYPE_FILE_REMOVE, 0, FILE_MS, &wire_file_remove_msg,
+	if (guest_call(s->box->in->guest, &r->call, WIRE_TYPE_FILE_REMOVE, 0, FILE_MS, &wire_file_remove_msg,
 		       &msg, &e) < 0)
 		free(r);
 }
@@ -113,7 +113,7 @@ void shells_input_write(struct shell *s, struct shell_command *m)
 
 	m->file.ops = &file_ops;
 	m->file.sends = true;
-	if (guest_call(&s->box->in->guest, &m->file, WIRE_TYPE_FILE_WRITE, 0, FILE_MS, &wire_file_write_msg,
+	if (guest_call(s->box->in->guest, &m->file, WIRE_TYPE_FILE_WRITE, 0, FILE_MS, &wire_file_write_msg,
 		       &msg, &e) < 0)
 		on_file_fail(&m->file, &e);
 	else if (mux_is_open(&m->file))

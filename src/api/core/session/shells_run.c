@@ -41,6 +41,14 @@ static void wrap(struct buf *out, struct view text, const struct json_strmap *se
 	text_quote_word(out, text);
 }
 
+static void shells_command_free(struct shell_command *m)
+{
+	guest_cancel(&m->file);
+	buf_done(&m->text);
+	buf_done(&m->input);
+	free(m);
+}
+
 struct shell_command *shells_command_new(struct shell *s, struct view text, struct view input,
 					 const struct json_strmap *secrets)
 {
@@ -73,14 +81,6 @@ struct shell_command *shells_command_new(struct shell *s, struct view text, stru
 		return NULL;
 	}
 	return m;
-}
-
-void shells_command_free(struct shell_command *m)
-{
-	guest_cancel(&m->file);
-	buf_done(&m->text);
-	buf_done(&m->input);
-	free(m);
 }
 
 /* x is done with this command; what it has not given back is given back for it. */
@@ -221,8 +221,8 @@ void shells_send(struct shell *s, struct shell_command *m)
 	m->started_ms = clock_wall_ms();
 	s->strikes = 0;
 	if (m->secret) { /* also what it reports, if it exits within */
-		guest_is_secret(&s->box->in->guest);
-		s->box->in->guest.mux.link.in.secret = s->field.secret = true;
+		guest_is_secret(s->box->in->guest);
+		s->box->in->guest->mux.link.in.secret = s->field.secret = true;
 	}
 	loop_timer_start(s->box->in->core->loop, &s->timer, m->timeout_ms, on_timer);
 	shells_run_push(s);
@@ -303,6 +303,29 @@ void shells_run_finish(struct shell *s, const struct shell_ending *how)
 	buf_done(&cwd);
 }
 
+static void signal_shell(struct shell *s, struct call *c, enum wire_signal_scope scope, uint32_t signo)
+{
+	struct wire_signal msg = { .pid = s->pid,
+				   .signo = signo,
+				   .scope = scope,
+				   .since_ms = s->current ? s->current->started_ms : 0 };
+
+	/* When it cannot be sent the next strike, or the end of the link, does it. */
+	if (!mux_is_open(c) && !c->queued && s->pid)
+		procs_tell(s->box, c, &msg, DEATH_MS);
+}
+
+/* Ends what `m`, the running command, is doing; the shell itself when that does not help. */
+static void shells_interrupt(struct shell *s)
+{
+	if (s->strikes || mux_is_open(&s->current->file))
+		return;
+	/* As Ctrl-C does: to the command and to the shell, which gives it up. What is not over then is
+	 * killed. */
+	signal_shell(s, &s->poke, WIRE_SIGNAL_SCOPE_GROUP, SIGINT);
+	loop_timer_start(s->box->in->core->loop, &s->timer, GRACE_MS, on_timer);
+}
+
 void shells_abandon(struct exec *x)
 {
 	struct shell_command *m = x->command;
@@ -319,18 +342,6 @@ void shells_abandon(struct exec *x)
 }
 
 /* ---- time ---- */
-
-static void signal_shell(struct shell *s, struct call *c, enum wire_signal_scope scope, uint32_t signo)
-{
-	struct wire_signal msg = { .pid = s->pid,
-				   .signo = signo,
-				   .scope = scope,
-				   .since_ms = s->current ? s->current->started_ms : 0 };
-
-	/* When it cannot be sent the next strike, or the end of the link, does it. */
-	if (!mux_is_open(c) && !c->queued && s->pid)
-		procs_tell(s->box, c, &msg, DEATH_MS);
-}
 
 /* First the shell is told to give the command up, then what it waits for is killed; again, for what it
  * had started in between. In the end the shell itself. */
@@ -374,14 +385,4 @@ void shells_break(struct shell *s)
 	s->current->broken = true;
 	s->strikes = STRIKES;
 	strike(s);
-}
-
-void shells_interrupt(struct shell *s)
-{
-	if (s->strikes || mux_is_open(&s->current->file))
-		return;
-	/* As Ctrl-C does: to the command and to the shell, which gives it up. What is not over then is
-	 * killed. */
-	signal_shell(s, &s->poke, WIRE_SIGNAL_SCOPE_GROUP, SIGINT);
-	loop_timer_start(s->box->in->core->loop, &s->timer, GRACE_MS, on_timer);
 }

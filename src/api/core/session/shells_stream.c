@@ -272,7 +272,7 @@ static void attach(struct shell *s)
 
 	s->phase = SHELL_STARTING;
 	s->stream.ops = &stream_ops;
-	if (guest_call(&s->box->in->guest, &s->stream, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, &e) <
+	if (guest_call(s->box->in->guest, &s->stream, WIRE_TYPE_ATTACH, 0, 0, &wire_attach_msg, &msg, &e) <
 	    0) {
 		shells_stream_forget(s);
 		shells_run_fail_all(s, &e);
@@ -329,7 +329,7 @@ void shells_stream_begin(struct shell *s)
 	if (r < 0)
 		err_sys(&e, ERR_INTERNAL, r, "shell");
 	else
-		r = guest_call(&s->box->in->guest, &s->stream, WIRE_TYPE_START, 0, 0, &wire_start_msg, &start,
+		r = guest_call(s->box->in->guest, &s->stream, WIRE_TYPE_START, 0, 0, &wire_start_msg, &start,
 			       &e);
 	arena_done(&a);
 	if (r < 0) {

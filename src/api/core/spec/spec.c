@@ -5,15 +5,12 @@
 
 #include <errno.h>
 
-#include "bounds.h"
 #include "egress.h"
 #include "feature.h"
 #include "num.h"
 #include "spec_make.h"
 #include "zones.h"
 #include "poison.h"
-
-#define CPU_MIN (BOUNDS_CPU_MILLI_MIN / 1000.0)
 
 static const char *const on_end_names[] = {
 	[SPEC_END_DELETE] = "delete",
@@ -106,53 +103,30 @@ static int check_metadata(const struct json_strmap *m, struct err *e)
 	return 0;
 }
 
-static int take_number(bool has, uint64_t wished, uint64_t standard, uint64_t min, uint64_t max,
-		       const char *field, uint64_t *ret, struct err *e)
-{
-	if (has && (wished < min || wished > max))
-		return err_set(e, ERR_INVALID, "%s must be between %llu and %llu", field,
-			       (unsigned long long)min, (unsigned long long)max);
-	*ret = has ? wished : standard;
-	return 0;
-}
-
 int spec_take_disk(bool has, uint64_t wished, const struct config *c, const char *field, uint64_t *ret,
 		   struct err *e)
 {
-	uint64_t max = c->max.disk_mb ? c->max.disk_mb : UINT64_C(1) << 30;
+	const struct box_limits_wish w = { .disk_mb = wished, .has_disk_mb = has };
 
-	return take_number(has, wished, c->defaults.disk_mb, BOUNDS_DISK_MB_MIN, max, field, ret, e);
+	return box_limits_take_one(BOX_LIMIT_AT_disk_mb, &w, &c->defaults.limits, &c->max.limits, field, ret,
+				   e);
 }
 
-int spec_take_limits(const struct box_wish *w, const struct config *c, struct box_limits *ret, struct err *e)
+int spec_take_limits(const struct box_limits_wish *w, const struct config *c, struct box_limits *ret,
+		     struct err *e)
 {
-	const struct config_limits *std = &c->defaults.limits, *max = &c->max.limits;
-	uint64_t memory = 0, pids = 0, nofile = 0, disk = 0;
-	double cpu = w->limits.has_cpu ? w->limits.cpu : std->cpu;
-
-	if (w->limits.has_cpu && !(cpu >= CPU_MIN && cpu <= max->cpu))
-		return err_set(e, ERR_INVALID, "limits.cpu must be between %g and %g", CPU_MIN, max->cpu);
-	if (take_number(w->limits.has_memory_mb, w->limits.memory_mb, std->memory_mb, BOUNDS_MEMORY_MB_MIN,
-			max->memory_mb, "limits.memory_mb", &memory, e) < 0 ||
-	    take_number(w->limits.has_pids, w->limits.pids, std->pids, BOUNDS_PIDS_MIN, max->pids,
-			"limits.pids", &pids, e) < 0 ||
-	    take_number(w->limits.has_nofile, w->limits.nofile, std->nofile, BOUNDS_NOFILE_MIN, max->nofile,
-			"limits.nofile", &nofile, e) < 0 ||
-	    spec_take_disk(w->limits.has_disk_mb, w->limits.disk_mb, c, "limits.disk_mb", &disk, e) < 0)
-		return -1;
-	*ret = (struct box_limits){ .cpu_milli = (uint32_t)(cpu * 1000 + 0.5),
-				    .memory_mb = memory,
-				    .pids = (uint32_t)pids,
-				    .nofile = (uint32_t)nofile,
-				    .disk_mb = disk };
-	return 0;
+	return box_limits_take(w, &c->defaults.limits, &c->max.limits, ret, e);
 }
 
 int spec_take_ttl(uint64_t wished, const struct config *c, uint64_t *ret, struct err *e)
 {
 	uint64_t max = c->max.ttl_seconds ? c->max.ttl_seconds : INT32_MAX, min = c->max.ttl_seconds ? 1 : 0;
 
-	return take_number(true, wished, 0, min, max, "ttl_seconds", ret, e);
+	if (wished < min || wished > max)
+		return err_set(e, ERR_INVALID, "ttl_seconds must be between %llu and %llu",
+			       (unsigned long long)min, (unsigned long long)max);
+	*ret = wished;
+	return 0;
 }
 
 static int take_ttl(const struct box_wish *w, const struct config *c, uint64_t *ret, struct err *e)
@@ -223,16 +197,6 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.timezone = s->timezone,
 		.env = s->env,
 		.metadata = s->metadata,
-		.limits = { .cpu = s->limits.cpu_milli / 1000.0,
-			    .has_cpu = true,
-			    .memory_mb = s->limits.memory_mb,
-			    .has_memory_mb = true,
-			    .pids = s->limits.pids,
-			    .has_pids = true,
-			    .nofile = s->limits.nofile,
-			    .has_nofile = true,
-			    .disk_mb = s->limits.disk_mb,
-			    .has_disk_mb = s->limits.disk_mb > 0 },
 		.has_ttl = s->ttl_seconds > 0,
 		.ttl_seconds = s->ttl_seconds,
 		.idle_seconds = s->idle_seconds,
@@ -247,6 +211,7 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret)
 		.egress = s->egress,
 		.ai = s->ai,
 	};
+	box_limits_to_wish(&s->limits, &ret->limits);
 }
 
 int spec_take_require(const struct json_strlist *names, uint32_t *ret, struct err *e)
@@ -310,7 +275,7 @@ int spec_make(const struct box_wish *w, const struct config *c, struct arena *a,
 	if ((w->user.n && spec_check_user(w->user, "user", e) < 0) ||
 	    (w->workdir.n && spec_check_workdir(w->workdir, "workdir", e) < 0) ||
 	    spec_check_env(&w->env, "env", e) < 0 || check_metadata(&w->metadata, e) < 0 ||
-	    spec_take_limits(w, c, &s.limits, e) < 0 || take_ttl(w, c, &s.ttl_seconds, e) < 0)
+	    spec_take_limits(&w->limits, c, &s.limits, e) < 0 || take_ttl(w, c, &s.ttl_seconds, e) < 0)
 		return -1;
 	if (w->timezone.n && zones_check(w->timezone, "timezone", e) < 0)
 		return -1;
@@ -388,11 +353,8 @@ int spec_to_json(const struct box_spec *s, struct buf *out)
 	json_out_kstr(&o, "user", s->user);
 	json_out_kstr(&o, "workdir", s->workdir);
 	json_out_kmap(&o, "env", &s->env);
-	json_out_ku64(&o, "cpu_milli", s->limits.cpu_milli);
-	json_out_ku64(&o, "memory_mb", s->limits.memory_mb);
-	json_out_ku64(&o, "pids", s->limits.pids);
-	json_out_ku64(&o, "nofile", s->limits.nofile);
-	json_out_ku64(&o, "disk_mb", s->limits.disk_mb);
+	for (unsigned i = 0; i < BOX_LIMITS; i++)
+		json_out_ku64(&o, box_limits_rows[i].kept, box_limits_get(&s->limits, i));
 	json_out_ku64(&o, "ttl_seconds", s->ttl_seconds);
 	json_out_ku64(&o, "idle_seconds", s->idle_seconds);
 	json_out_kz(&o, "on_end", on_end_names[s->on_end]);
@@ -449,7 +411,8 @@ struct columns {
 	bool unused; /* the schema puts nothing at offset 0 */
 	struct view user, workdir, on_end, snapshot, origin, workspace, mask_host, timezone;
 	struct json_strmap env;
-	uint64_t cpu_milli, memory_mb, pids, nofile, disk_mb, ttl_seconds, idle_seconds;
+	struct box_limits limits;
+	uint64_t ttl_seconds, idle_seconds;
 	bool readonly_root, no_sudo, auto_resume, workspace_readonly, ports_public, tied, farewell;
 	struct json_strlist require;
 	struct view egress, ai;
@@ -459,15 +422,21 @@ struct columns {
 };
 
 #define AT(f) .offset = offsetof(struct columns, f)
+#define COLUMN(f, kind, ...)                                                                                 \
+	{                                                                                                    \
+#f, kind, AT(limits.f), .max = UINT32_MAX, __VA_ARGS__                                       \
+	}
+#define COLUMN_CPU(f)    COLUMN(f, JSON_F_U32, .required = true)
+#define COLUMN_MEMORY(f) COLUMN(f, JSON_F_U64, .required = true)
+#define COLUMN_COUNT     COLUMN_MEMORY
+#define COLUMN_DISK(f)   COLUMN(f, JSON_F_U64) /* absent in older rows */
 static const struct json_field column_fields[] = {
 	{ "user", JSON_F_STRING, AT(user), .required = true },
 	{ "workdir", JSON_F_STRING, AT(workdir), .required = true },
 	{ "env", JSON_F_STRMAP, AT(env) },
-	{ "cpu_milli", JSON_F_U64, AT(cpu_milli), .max = UINT32_MAX, .required = true },
-	{ "memory_mb", JSON_F_U64, AT(memory_mb), .max = UINT32_MAX, .required = true },
-	{ "pids", JSON_F_U64, AT(pids), .max = UINT32_MAX, .required = true },
-	{ "nofile", JSON_F_U64, AT(nofile), .max = UINT32_MAX, .required = true },
-	{ "disk_mb", JSON_F_U64, AT(disk_mb), .max = UINT32_MAX },
+#define LIMIT(kind, name, member, ...) COLUMN_##kind(member),
+#include "box_limits.def"
+#undef LIMIT
 	{ "ttl_seconds", JSON_F_U64, AT(ttl_seconds), .max = INT32_MAX },
 	{ "idle_seconds", JSON_F_U64, AT(idle_seconds), .max = INT32_MAX },
 	{ "on_end", JSON_F_STRING, AT(on_end) },
@@ -572,11 +541,7 @@ int spec_from_json(struct arena *a, struct view spec, struct view metadata, stru
 	s.workdir = c.workdir;
 	s.timezone = c.timezone;
 	s.env = c.env;
-	s.limits = (struct box_limits){ .cpu_milli = (uint32_t)c.cpu_milli,
-					.memory_mb = c.memory_mb,
-					.pids = (uint32_t)c.pids,
-					.nofile = (uint32_t)c.nofile,
-					.disk_mb = c.disk_mb };
+	s.limits = c.limits;
 	s.ttl_seconds = c.ttl_seconds;
 	s.idle_seconds = c.idle_seconds;
 	s.auto_resume = c.auto_resume;

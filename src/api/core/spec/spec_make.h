@@ -21,7 +21,7 @@ void spec_to_wish(const struct box_spec *s, struct box_wish *ret);
 /* Parts of it, for changes of a box that is there. */
 int spec_take_ttl(uint64_t wished, const struct config *c, uint64_t *ret, struct err *e) _must_check_;
 /* The limits of a wish, those that it lacks by the configuration. */
-int spec_take_limits(const struct box_wish *w, const struct config *c, struct box_limits *ret,
+int spec_take_limits(const struct box_limits_wish *w, const struct config *c, struct box_limits *ret,
 		     struct err *e) _must_check_;
 int spec_take_on_end(struct view wished, enum spec_on_end *ret, struct err *e) _must_check_;
 int spec_take_disk(bool has, uint64_t wished, const struct config *c, const char *field, uint64_t *ret,

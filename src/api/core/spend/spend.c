@@ -301,7 +301,8 @@ static void on_looked(struct signer_ask *a, const void *reply, const struct err 
 		spend_drive(x);
 }
 
-void spend_look(struct spend_entry *x)
+/* Asks the signer what it is, and learns it. */
+static void spend_look(struct spend_entry *x)
 {
 	struct err e = { 0 };
 

@@ -137,6 +137,20 @@ static void on_whole(struct signer_ask *a, const void *reply, const struct err *
 		offer(x);
 }
 
+static void spend_elsewhere_take(struct spend_entry *x, const struct spend_answer *w)
+{
+	x->external = true;
+	loop_timer_stop(&x->timer);
+	x->answered = *w;
+	x->answered.note = NULL;
+	x->answered.signature = VIEW_NONE;
+	if (w->kind == SPEND_SIGNED) {
+		buf_clear(&x->raw);
+		(void)!buf_add(&x->raw, w->signature);
+	}
+	report_answered(x, w->note);
+}
+
 void spend_elsewhere_begin(struct spend_entry *x)
 {
 	struct err e = { 0 };
@@ -206,20 +220,6 @@ static void report_answered(struct spend_entry *x, const char *note)
 		x->busy = false;
 	}
 	spend_report(x, &r);
-}
-
-void spend_elsewhere_take(struct spend_entry *x, const struct spend_answer *w)
-{
-	x->external = true;
-	loop_timer_stop(&x->timer);
-	x->answered = *w;
-	x->answered.note = NULL;
-	x->answered.signature = VIEW_NONE;
-	if (w->kind == SPEND_SIGNED) {
-		buf_clear(&x->raw);
-		(void)!buf_add(&x->raw, w->signature);
-	}
-	report_answered(x, w->note);
 }
 
 void spend_elsewhere_answer(struct core *c, struct spend_errand *q, const struct spend_answer *w)

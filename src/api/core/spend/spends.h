@@ -139,7 +139,6 @@ struct spend_entry {
 	unsigned failures; /* in a row */
 	bool resend;       /* its bytes are to be sent (again) */
 	bool look;         /* what is known of it is old: GET first */
-	bool fill;         /* its place must be taken by nothing */
 	char note[SPEND_NOTE];
 
 	/* spend_follow.c */
@@ -188,8 +187,6 @@ void spend_step_over(struct spend_entry *x);
 /* Again after a while, longer with each failure in a row. */
 void spend_later(struct spend_entry *x, const char *why);
 void spend_note(struct spend_entry *x, const char *why); /* for people; without control characters */
-/* Asks the signer what it is, and learns it. */
-void spend_look(struct spend_entry *x);
 /* REPORT; what is learned moves it on. */
 void spend_report(struct spend_entry *x, const struct sgn_report *r);
 void spend_view_of(struct core *c, const struct sgn_item *item, struct spend_view *ret);
@@ -248,8 +245,7 @@ bool spend_ended_in_block(int32_t state);
 
 void spend_elsewhere_begin(struct spend_entry *x); /* awaiting_wallet */
 void spend_elsewhere_end(struct spend_entry *x);   /* accepts one that has no errand */
-void spend_elsewhere_take(struct spend_entry *x, const struct spend_answer *w);
-void spend_verify(struct spend_entry *x); /* what a wallet elsewhere has sent */
+void spend_verify(struct spend_entry *x);          /* what a wallet elsewhere has sent */
 
 /* ---- spend_dropped.c ---- */
 

@@ -17,10 +17,14 @@
 #include "core_base.h"
 #include "event.h"
 #include "events.h"
+#include "history.h"
 #include "image.h"
+#include "keeper.h"
 #include "life.h"
 #include "log.h"
+#include "policies.h"
 #include "pool.h"
+#include "remove.h"
 #include "signer.h"
 #include "snapshots.h"
 #include "spends.h"
@@ -171,7 +175,7 @@ static void adopt_box(struct box *b, bool runs, bool paused)
 	}
 	if (!runs) {
 		err_set(&stopped, ERR_STATE, "the sandbox has stopped");
-		guest_stop(&b->in->guest, &stopped);
+		guest_stop(b->in->guest, &stopped);
 	}
 	/* What happened while nobody looked, or was not yet told. */
 	if (b->state.status == BOX_CREATING)

@@ -12,14 +12,25 @@
 #include "ailog.h"
 #include "allowances.h"
 #include "audit_log.h"
+#include "bridges.h"
 #include "carrier.h"
 #include "chains.h"
+#include "contexts.h"
 #include "core_base.h"
+#include "create.h"
 #include "events.h"
+#include "history.h"
 #include "images.h"
+#include "keeper.h"
+#include "life.h"
 #include "log.h"
+#include "mounts.h"
 #include "outputs.h"
+#include "policies.h"
 #include "pool.h"
+#include "quotas.h"
+#include "remove.h"
+#include "shells.h"
 #include "sign.h"
 #include "signer.h"
 #include "snapshots.h"
@@ -27,6 +38,7 @@
 #include "templates.h"
 #include "templates_kept.h"
 #include "trend_ring.h"
+#include "trust.h"
 #include "usage.h"
 #include "vault.h"
 #include "walletconnect_impl.h"
@@ -355,6 +367,13 @@ static struct core *allocate(const struct core_setup *s)
 	return &w->core;
 }
 
+/* What the rooms keep of every box. This is the order in which they hear of it, also of its end. */
+static const struct box_part *const box_parts[] = {
+	&quotas_part,     &workspaces_part, &pool_part,     &history_part, &policies_part,
+	&allowances_part, &ailog_part,      &life_part,     &mounts_part,  &trust_part,
+	&guest_part,      &shells_part,     &contexts_part, &bridges_part, NULL,
+};
+
 static void lost(struct core *c)
 {
 	c->startup->on_lost(c->startup->arg);
@@ -363,15 +382,14 @@ static void lost(struct core *c)
 static void init(struct core *c)
 {
 	c->keeper->on_lost = lost;
+	c->keeper->on_exited = life_exited;
 	map_init(&c->who->tenants_by_id);
 	map_init(&c->who->tenants_by_name);
 	map_init(&c->who->keys_by_id);
 	map_init(&c->who->keys_by_hash);
-	map_init(&c->boxes->by_id);
-	map_init(&c->boxes->by_name);
+	boxes_init(c, box_parts);
 	list_init(&c->who->keys);
 	list_init(&c->who->logins);
-	list_init(&c->boxes->all);
 	map_init(&c->snapshots->by_id);
 	map_init(&c->workspaces->by_id);
 	list_init(&c->snapshots->all);
@@ -448,7 +466,7 @@ void core_stop(struct core *c)
 	signer_stop(c);
 	carrier_stop(c);
 	keeper_stop(c);
-	boxes_stop(c);
+	life_stop_all(c);
 }
 
 void core_free(struct core *c)

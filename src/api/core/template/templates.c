@@ -13,6 +13,8 @@
 #include "image.h"
 #include "ledger.h"
 #include "log.h"
+#include "policies.h"
+#include "remove.h"
 #include "rnd.h"
 #include "snapshots.h"
 #include "store_events.h"

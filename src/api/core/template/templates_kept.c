@@ -9,6 +9,7 @@
 
 #include "common.h"
 #include "core_base.h"
+#include "keeper.h"
 #include "keys.h"
 #include "log.h"
 #include "rnd.h"

@@ -7,6 +7,7 @@
 
 #include "core_base.h"
 #include "keys.h"
+#include "store_events.h"
 #include "templates.h"
 #include "who.h"
 #include "poison.h"

@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "core_base.h"
 #include "exec.h"
+#include "remove.h"
 #include "spec_make.h"
 #include "templates.h"
 #include "who.h"

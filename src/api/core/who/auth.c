@@ -4,7 +4,6 @@
 #include "keys.h"
 #include "who.h"
 
-#include "boxes.h"
 #include "core_base.h"
 #include "sha256.h"
 #include "text.h"
@@ -103,12 +102,17 @@ static bool owns(const struct actor *a, const struct tenant *owner)
 	return a->role == STORE_ROLE_ADMIN || a->tenant == owner;
 }
 
-int auth_permit(const struct actor *a, enum act act, const struct box *b, struct err *e)
+int auth_unknown(struct err *e, const char *what)
 {
-	if (permit(a, act, b != NULL, false, e) < 0)
+	return err_set(e, ERR_NOT_FOUND, "no such %s", what);
+}
+
+int auth_permit(const struct actor *a, enum act act, const struct tenant *owner, struct err *e)
+{
+	if (permit(a, act, owner != NULL, false, e) < 0)
 		return -1;
 	/* The same words as for a box that never was: its existence is nobody's business. */
-	return b && !owns(a, b->tenant) ? boxes_unknown(e) : 0;
+	return owner && !owns(a, owner) ? auth_unknown(e, "sandbox") : 0;
 }
 
 int auth_permit_on(const struct actor *a, enum act act, const struct tenant *owner, const char *what,
@@ -116,7 +120,7 @@ int auth_permit_on(const struct actor *a, enum act act, const struct tenant *own
 {
 	if (permit(a, act, false, true, e) < 0)
 		return -1;
-	return owns(a, owner) ? 0 : err_set(e, ERR_NOT_FOUND, "no such %s", what);
+	return owns(a, owner) ? 0 : auth_unknown(e, what);
 }
 
 bool auth_is_use(enum act act)

@@ -3,7 +3,6 @@
  */
 #pragma once
 
-#include "file.h"
 #include "keys.h"
 #include "who.h"
 

@@ -22,7 +22,8 @@ struct exec_wish agentbox_wish(const struct request *r, struct view command, str
 				   .timeout_ms = most ? MIN(ms, most) : ms };
 }
 
-struct view agentbox_text(struct request *r, struct view bytes)
+/* Text that every reader takes, in the request's arena: what is no UTF-8 is replaced. */
+static struct view agentbox_text(struct request *r, struct view bytes)
 {
 	struct buf b = BUF_INIT(3 * bytes.n + 4);
 	struct view text = bytes;

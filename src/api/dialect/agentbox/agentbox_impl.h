@@ -34,8 +34,6 @@ bool agentbox_no_session(const struct err *e);
 /* A command as agentbox runs it: bash -c in workdir ("": AGENTBOX_ROOT). 0 seconds: AGENTBOX_TIMEOUT_S. */
 struct exec_wish agentbox_wish(const struct request *r, struct view command, struct view workdir,
 			       uint64_t seconds);
-/* Text that every reader takes, in the request's arena: what is no UTF-8 is replaced. */
-struct view agentbox_text(struct request *r, struct view bytes);
 
 /* ---- files: agentbox_files.c ---- */
 

@@ -158,7 +158,7 @@ static int take_limits(struct create_body *b, struct err *e)
 {
 	struct view cpu = b->cpu_limit.n ? b->cpu_limit : b->cpu;
 	struct view memory = b->memory_limit.n ? b->memory_limit : b->memory;
-	struct box_wish_limits *l = &b->wish.limits;
+	struct box_limits_wish *l = &b->wish.limits;
 
 	l->has_cpu = cpu.n > 0;
 	l->has_memory_mb = memory.n > 0;

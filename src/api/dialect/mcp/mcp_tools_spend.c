@@ -107,7 +107,7 @@ static void on_decided(void *arg, const void *result, const struct err *e)
 
 /* ---- the form ---- */
 
-static void put_form(struct json_out *o, struct view card, const char *confirm)
+static void put_form(struct json_out *o, struct view card, const struct card_confirm *confirm)
 {
 	json_out_object(o);
 	json_out_kstr(o, "message", card);
@@ -115,13 +115,20 @@ static void put_form(struct json_out *o, struct view card, const char *confirm)
 	json_out_object(o);
 	json_out_kz(o, "type", "object");
 	json_out_key(o, "properties");
+	json_out_object(o);
+	json_out_key(o, "decision");
 	json_out_raw(o,
-		     confirm ? VIEW("{\"decision\":{\"type\":\"string\",\"title\":\"Decision\",\"enum\":["
-				    "\"reject\",\"approve\"]},\"confirm\":{\"type\":\"string\",\"title\":"
-				    "\"Last 4 digits of the address\",\"description\":\"This is dangerous: "
-				    "type them to approve it\",\"maxLength\":4}}")
-			     : VIEW("{\"decision\":{\"type\":\"string\",\"title\":\"Decision\",\"enum\":["
-				    "\"reject\",\"approve\"]}}"));
+		     VIEW("{\"type\":\"string\",\"title\":\"Decision\",\"enum\":[\"reject\",\"approve\"]}"));
+	if (confirm) {
+		json_out_key(o, "confirm");
+		json_out_object(o);
+		json_out_kz(o, "type", "string");
+		json_out_kz(o, "title", "Digits of the address: this is dangerous");
+		json_out_kz(o, "description", confirm->hint);
+		json_out_ku64(o, "maxLength", sizeof(confirm->digits) - 1);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, '}');
 	json_out_key(o, "required");
 	json_out_raw(o, VIEW("[\"decision\"]"));
 	json_out_end(o, '}');
@@ -145,7 +152,7 @@ static void on_card(void *arg, const void *result, const struct err *e)
 	struct mcp_call *c = arg;
 	struct err bad = { 0 };
 	struct json_out o;
-	char confirm[5];
+	struct card_confirm confirm;
 
 	c->job = NULL;
 	if (!e && (v->item->state != SGN_STATE_PENDING || v->item->digest.n != 32)) {
@@ -156,11 +163,11 @@ static void on_card(void *arg, const void *result, const struct err *e)
 		mcp_call_fail(c, e);
 		return;
 	}
-	const bool danger = card_confirm(v->item, confirm);
+	const bool danger = card_confirm(v->item, &confirm);
 	card_text(&card, c->core, v);
 	json_out_init(&o, &form);
-	put_form(&o, buf_view(&card), danger ? confirm : NULL);
-	put_state(&state, v->item, danger ? confirm : NULL);
+	put_form(&o, buf_view(&card), danger ? &confirm : NULL);
+	put_state(&state, v->item, danger ? confirm.digits : NULL);
 	if (form.bad || state.bad || !mcp_input_ask(c, FORM_KEY, "elicitation/create", buf_view(&form))) {
 		err_set(&bad, ERR_UNSUPPORTED,
 			"this client cannot ask its user (elicitation): decide in the dashboard or with "

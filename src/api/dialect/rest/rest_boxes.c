@@ -82,16 +82,7 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	spec_secrets_put(o, &s->secrets);
 	json_out_key(o, "mounts");
 	spec_mounts_put(o, &s->mounts);
-	json_out_key(o, "limits");
-	json_out_object(o);
-	json_out_key(o, "cpu");
-	json_out_double(o, s->limits.cpu_milli / 1000.0);
-	json_out_ku64(o, "memory_mb", s->limits.memory_mb);
-	json_out_ku64(o, "pids", s->limits.pids);
-	json_out_ku64(o, "nofile", s->limits.nofile);
-	if (s->limits.disk_mb)
-		json_out_ku64(o, "disk_mb", s->limits.disk_mb);
-	json_out_end(o, '}');
+	json_out_kwrite(o, "limits", &box_limits_schema, &s->limits);
 	put_disk(o, b);
 	json_out_kbool(o, "readonly_root", s->readonly_root);
 	json_out_kbool(o, "sudo", !s->no_sudo);
@@ -106,7 +97,7 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_end(o, '}');
 }
 
-void rest_boxes_reply(struct request *r, int status, const struct box *b)
+static void rest_boxes_reply(struct request *r, int status, const struct box *b)
 {
 	struct json_out *o = answer_json(r);
 
@@ -123,17 +114,6 @@ void rest_boxes_done(void *arg, const void *result, const struct err *e)
 }
 
 /* ---- create ---- */
-
-#define AT(f) .offset = offsetof(struct box_wish_limits, f), .has = offsetof(struct box_wish_limits, has_##f)
-static const struct json_field limits_fields[] = {
-	{ "cpu", JSON_F_DOUBLE, AT(cpu), .nullable = true },
-	{ "memory_mb", JSON_F_U64, AT(memory_mb), .nullable = true },
-	{ "pids", JSON_F_U64, AT(pids), .nullable = true },
-	{ "nofile", JSON_F_U64, AT(nofile), .nullable = true },
-	{ "disk_mb", JSON_F_U64, AT(disk_mb), .nullable = true },
-};
-#undef AT
-static const struct json_schema limits_schema = { limits_fields, ELEMS(limits_fields) };
 
 struct create_body {
 	struct box_wish wish;
@@ -155,7 +135,7 @@ static const struct json_field create_fields[] = {
 	{ "timezone", JSON_F_STRING, AT(timezone), .min = 1, .nullable = true },
 	{ "env", JSON_F_STRMAP, AT(env), .nullable = true },
 	{ "metadata", JSON_F_STRMAP, AT(metadata), .nullable = true },
-	{ "limits", JSON_F_OBJECT, AT(limits), .sub = &limits_schema, .nullable = true },
+	{ "limits", JSON_F_OBJECT, AT(limits), .sub = &box_limits_wish_schema, .nullable = true },
 	{ "ttl_seconds", JSON_F_U64, AT(ttl_seconds), .has = offsetof(struct create_body, wish.has_ttl),
 	  .nullable = true },
 	{ "idle_seconds", JSON_F_U64, AT(idle_seconds), .nullable = true },

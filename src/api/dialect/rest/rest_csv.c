@@ -22,7 +22,8 @@ static bool is_formula(struct view v)
 	return v.n && memchr("=+-@\t\r\n", v.p[0], 7);
 }
 
-void rest_csv_cell(struct buf *out, struct view text, char then)
+/* A cell and what follows it. What a spreadsheet would take for a formula gets an apostrophe. */
+static void rest_csv_cell(struct buf *out, struct view text, char then)
 {
 	bool quoted = is_formula(text);
 
@@ -94,7 +95,12 @@ static void cell_effects(struct buf *out, const struct sgn_item *i)
 		char to[ADDRESS_TEXT] = "";
 		if (f->to.n == ADDRESS_SIZE)
 			address_text((const uint8_t *)f->to.p, to);
-		buf_printf(&text, "%s%s", k ? "; " : "", f->approval ? "approve " : "");
+		buf_puts(&text, k ? "; " : "");
+		if (card_only_reaches(f)) {
+			buf_printf(&text, "reach %s", to);
+			continue;
+		}
+		buf_puts(&text, f->approval ? "approve " : "");
 		card_amount(&text, f->asset, f->amount, f->decimals, f->symbol);
 		buf_printf(&text, " to %s", to);
 	}

@@ -26,7 +26,7 @@ static int check_signature(struct request *r, const struct file_place *p, struct
 		if (!view_is(name, "signature") && !view_is(name, "expires") && !view_is(name, "user"))
 			return err_set(e, ERR_FORBIDDEN, "a signed URL takes no other parameters");
 	}
-	return sign_check(r->core, p, r->x->method, request_query(r, "expires"), signature, &r->actor, e);
+	return sign_url_check(r->core, p, r->x->method, request_query(r, "expires"), signature, &r->actor, e);
 }
 
 /* The path after /files, absolute. What `..` means in it is the box's business. */

@@ -171,6 +171,8 @@ static void metrics(struct request *r)
 	metric(&b, "paddock_http_requests_total", "counter", "Requests.", h.requests);
 	metric(&b, "paddock_http_bad_requests_total", "counter", "Requests that were none.", h.bad_requests);
 	metric(&b, "paddock_http_connections_total", "counter", "Connections.", h.connections_total);
+	metric(&b, "paddock_http_connections_refused_total", "counter",
+	       "Connections refused because there were too many.", h.connections_refused);
 	metric(&b, "paddock_http_connections", "gauge", "Open connections.", h.connections_open);
 	metric(&b, "paddock_store_writes_total", "counter", "Rows written.", st.writes);
 	metric(&b, "paddock_store_commits_total", "counter", "Transactions.", st.commits);
@@ -184,20 +186,6 @@ static void metrics(struct request *r)
 }
 
 /* ---- capabilities ---- */
-
-static void put_limits(struct json_out *o, const char *key, const struct config_limits *l, uint64_t disk_mb)
-{
-	json_out_key(o, key);
-	json_out_object(o);
-	json_out_key(o, "cpu");
-	json_out_double(o, l->cpu);
-	json_out_ku64(o, "memory_mb", l->memory_mb);
-	json_out_ku64(o, "pids", l->pids);
-	json_out_ku64(o, "nofile", l->nofile);
-	if (disk_mb)
-		json_out_ku64(o, "disk_mb", disk_mb);
-	json_out_end(o, '}');
-}
 
 static void put_backend(struct json_out *o, const struct backend *b)
 {
@@ -256,11 +244,11 @@ static void capabilities(struct request *r)
 	json_out_kstr(o, "user", c->defaults.user);
 	json_out_kstr(o, "workdir", c->defaults.workdir);
 	json_out_ku64(o, "ttl_seconds", c->defaults.ttl_seconds);
-	put_limits(o, "limits", &c->defaults.limits, c->defaults.disk_mb);
+	json_out_kwrite(o, "limits", &box_limits_set_schema, &c->defaults.limits);
 	json_out_end(o, '}');
 	json_out_key(o, "max");
 	json_out_object(o);
-	put_limits(o, "limits", &c->max.limits, c->max.disk_mb);
+	json_out_kwrite(o, "limits", &box_limits_set_schema, &c->max.limits);
 	json_out_ku64(o, "sandboxes", c->max.boxes);
 	json_out_ku64(o, "ttl_seconds", c->max.ttl_seconds);
 	json_out_ku64(o, "exec_timeout_ms", c->max.exec_timeout_ms);

@@ -59,22 +59,12 @@ static void extend(struct request *r)
 
 /* ---- patch ---- */
 
-#define AT(f) .offset = offsetof(struct box_wish_limits, f), .has = offsetof(struct box_wish_limits, has_##f)
-static const struct json_field patch_limits_fields[] = {
-	{ "cpu", JSON_F_DOUBLE, AT(cpu), .nullable = true },
-	{ "memory_mb", JSON_F_U64, AT(memory_mb), .nullable = true },
-	{ "pids", JSON_F_U64, AT(pids), .nullable = true },
-	{ "nofile", JSON_F_U64, AT(nofile), .nullable = true },
-	{ "disk_mb", JSON_F_U64, AT(disk_mb), .nullable = true },
-};
-#undef AT
-static const struct json_schema patch_limits_schema = { patch_limits_fields, ELEMS(patch_limits_fields) };
-
 #define AT(f)  .offset = offsetof(struct lifetime_patch, f)
 #define HAS(f) .has = offsetof(struct lifetime_patch, has_##f)
 static const struct json_field patch_fields[] = {
 	{ "name", JSON_F_STRING, AT(name), .min = 1, .nullable = true },
-	{ "limits", JSON_F_OBJECT, AT(limits), HAS(limits), .sub = &patch_limits_schema, .nullable = true },
+	{ "limits", JSON_F_OBJECT, AT(limits), HAS(limits), .sub = &box_limits_wish_schema,
+	  .nullable = true },
 	{ "ttl_seconds", JSON_F_U64, AT(ttl_seconds), HAS(ttl), .nullable = true },
 	{ "metadata", JSON_F_STRMAP, AT(metadata), HAS(metadata), .nullable = true },
 	{ "idle_seconds", JSON_F_U64, AT(idle_seconds), HAS(idle), .nullable = true },

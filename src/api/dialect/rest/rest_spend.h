@@ -16,5 +16,3 @@ int rest_spend_somebody(struct request *r, struct err *e) _must_check_;
 
 void rest_csv_head(struct buf *out);
 void rest_csv_put(struct buf *out, const struct spend_view *v);
-/* A cell and what follows it. What a spreadsheet would take for a formula gets an apostrophe. */
-void rest_csv_cell(struct buf *out, struct view text, char then);

@@ -149,7 +149,7 @@ static const struct workspace *open_volume(struct request *r, struct err *e)
 		token = view_trim(view_skip(token, 7));
 	else
 		token = VIEW("");
-	return tokens_workspace(r->core, r->params[0], token, &r->actor, e);
+	return workspace_token_opens(r->core, r->params[0], token, &r->actor, e);
 }
 
 int e2b_content_permit(struct request *r, struct err *e)

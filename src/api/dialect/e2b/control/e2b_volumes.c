@@ -17,7 +17,7 @@ static void put_volume(struct json_out *o, struct request *r, const struct works
 	json_out_kz(o, "volumeID", w->id);
 	json_out_kz(o, "name", w->name);
 	if (with_token) {
-		tokens_of_workspace(r->core, w, token);
+		workspace_token_of(r->core, w, token);
 		json_out_kz(o, "token", token);
 		explicit_bzero(token, sizeof(token));
 	}

@@ -4,26 +4,16 @@
 #include "boxes.h"
 
 #include <errno.h>
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "ailog.h"
-#include "allowances.h"
-#include "bridges.h"
-#include "clock.h"
-#include "contexts.h"
 #include "core_base.h"
-#include "events.h"
 #include "keys.h"
-#include "life.h"
-#include "log.h"
-#include "mounts.h"
 #include "num.h"
-#include "pool.h"
-#include "shells.h"
 #include "spec_make.h"
 #include "who.h"
-#include "workspaces.h"
 #include "poison.h"
 
 static const char *const status_names[BOX_STATUSES] = {
@@ -46,14 +36,25 @@ enum box_status boxes_status(struct view name)
 
 int boxes_unknown(struct err *e)
 {
-	return err_set(e, ERR_NOT_FOUND, "no such sandbox");
+	return auth_unknown(e, "sandbox");
 }
 
 /* ---- one box in and out of memory ---- */
 
+#define EACH_PART(p, c) for (const struct box_part *const *p = (c)->boxes->parts; *p; p++)
+
+/* So that what follows is aligned for anything. */
+static size_t room_for(size_t size)
+{
+	return (size + alignof(max_align_t) - 1) & ~(alignof(max_align_t) - 1);
+}
+
 struct box *boxes_new(struct core *c, const struct tenant *t)
 {
-	struct box_whole *whole = calloc(1, sizeof(*whole));
+	size_t size = room_for(sizeof(struct box_whole));
+	EACH_PART (p, c)
+		size += room_for((*p)->size);
+	struct box_whole *whole = calloc(1, size);
 	if (!whole)
 		return NULL;
 	struct box *b = &whole->box;
@@ -64,15 +65,15 @@ struct box *boxes_new(struct core *c, const struct tenant *t)
 	b->state.disk_used = -1;
 	arena_init(&b->in->arena, SPEC_ARENA_MAX * 4);
 	arena_init(&b->in->labels, SPEC_ARENA_MAX);
-	list_init(&b->in->life.waiters);
-	guest_init(&b->in->guest, c, b->id, b->spec.backend, &b->spec.timezone);
 	list_init(&b->in->order);
-	list_init(&b->in->pool);
-	list_init(&b->in->history.queue);
-	list_init(&b->in->waiters);
-	list_init(&b->in->shells);
-	list_init(&b->in->bridges);
-	list_init(&b->in->egress.unsent);
+	char *at = (char *)whole + room_for(sizeof(*whole));
+	EACH_PART (p, c) {
+		if ((*p)->size)
+			memcpy((char *)b->in + (*p)->slot, &(void *){ at }, sizeof(void *));
+		at += room_for((*p)->size);
+		if ((*p)->init)
+			(*p)->init(b);
+	}
 	return b;
 }
 
@@ -89,22 +90,48 @@ void boxes_free_later(struct box *b)
 	struct err e = { 0 };
 	err_set(&e, ERR_STATE, "the sandbox was removed");
 	boxes_unindex(b);
-	workspaces_forget(b);
-	pool_forget(b);
-	history_forget(b);
-	policies_forget(b);
-	allowances_forget(b);
-	ailog_forget_box(b->in->core, view_of(b->id));
-	loop_timer_stop(&b->in->expiry);
-	mux_cancel(&b->in->destroy);
-	life_end(b, &e);
-	mounts_stop(b);
-	trust_reset(b);
-	guest_stop(&b->in->guest, &e);
-	shells_drop_all(b, &e);
-	contexts_drop_all(b, &e);
-	bridges_forget(b);
+	EACH_PART (p, b->in->core)
+		if ((*p)->forget)
+			(*p)->forget(b, &e);
 	loop_defer(b->in->core->loop, &b->in->freeing, run_free);
+}
+
+int boxes_make(struct box *b, struct err *e)
+{
+	EACH_PART (p, b->in->core)
+		if ((*p)->make && (*p)->make(b, e) < 0)
+			return -1;
+	return 0;
+}
+
+int boxes_start(struct box *b, struct err *e)
+{
+	EACH_PART (p, b->in->core)
+		if ((*p)->start && (*p)->start(b, e) < 0)
+			return -1;
+	return 0;
+}
+
+int boxes_take(struct box *b, struct err *e)
+{
+	EACH_PART (p, b->in->core)
+		if ((*p)->take && (*p)->take(b, e) < 0)
+			return -1;
+	return 0;
+}
+
+void boxes_changed(struct box *b)
+{
+	EACH_PART (p, b->in->core)
+		if ((*p)->changed)
+			(*p)->changed(b);
+}
+
+void boxes_row_goes(struct box *b)
+{
+	EACH_PART (p, b->in->core)
+		if ((*p)->row_goes)
+			(*p)->row_goes(b);
 }
 
 /* "tenant\0name" */
@@ -143,12 +170,12 @@ int boxes_index(struct box *b, struct err *e)
 	b->in->indexed = true;
 	if (b->in->hidden) {
 		c->boxes->n_hidden++;
-		quotas_account(b);
+		boxes_changed(b);
 		return 0;
 	}
 	c->boxes->n++;
 	insert_sorted(c, b);
-	quotas_account(b);
+	boxes_changed(b);
 	if (b->spec.name.n == 0)
 		return 0;
 	struct view key = name_key(&b->in->arena, b->tenant, b->spec.name);
@@ -173,7 +200,7 @@ void boxes_unindex(struct box *b)
 	list_del(&b->in->order);
 	*(b->in->hidden ? &b->in->core->boxes->n_hidden : &b->in->core->boxes->n) -= 1;
 	b->in->indexed = b->in->named = false;
-	quotas_account(b);
+	boxes_changed(b);
 }
 
 struct box *boxes_by_id(struct core *c, struct view id)
@@ -185,136 +212,12 @@ struct box *boxes_by_id(struct core *c, struct view id)
 void boxes_set_status(struct box *b, enum box_status s, bool store)
 {
 	b->state.status = s;
-	quotas_account(b);
-	if (s == BOX_RUNNING) {
-		history_follow(b);
-		bridges_box_runs(b);
-	}
+	boxes_changed(b);
+	EACH_PART (p, b->in->core)
+		if ((*p)->runs && s == BOX_RUNNING)
+			(*p)->runs(b);
 	if (store)
 		(void)boxes_store_status(b, core_store_done, b->in->core);
-}
-
-bool boxes_store_status(const struct box *b, store_done *done, void *arg)
-{
-	if (b->in->hidden || b->in->pooled || b->in->core->stopping)
-		return false;
-	store_box_set_status(b->in->core->store, view_of(b->id), view_of(status_names[b->state.status]), done,
-			     arg);
-	return true;
-}
-
-/* What of a spec the store has in JSON. */
-static int spec_columns(const struct box *b, struct buf *spec, struct buf *meta, struct err *e)
-{
-	int r = spec_to_json(&b->spec, spec);
-
-	if (r >= 0)
-		r = spec_metadata_to_json(&b->spec, meta);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "the sandbox's row") : 0;
-}
-
-int boxes_write_row(struct box *b, const char *status, boxes_write *write, store_done *done, void *arg,
-		    struct err *e)
-{
-	struct buf spec = BUF_INIT(SPEC_ARENA_MAX), meta = BUF_INIT(SPEC_ARENA_MAX);
-	int r = spec_columns(b, &spec, &meta, e);
-
-	if (r >= 0) {
-		struct store_box row = {
-			.id = view_of(b->id),
-			.tenant = view_of(b->tenant->id),
-			.name = b->spec.name,
-			.status = view_of(status),
-			.image = b->spec.image,
-			.digest = b->spec.digest,
-			.backend = view_of(b->spec.backend),
-			.spec = buf_view(&spec),
-			.metadata = buf_view(&meta),
-			.created_ms = b->state.created_ms,
-			.expires_ms = b->state.expires_ms,
-			.used_ms = b->state.used_ms,
-		};
-		write(b->in->core->store, &row, done, arg);
-	}
-	buf_done(&spec);
-	buf_done(&meta);
-	return r;
-}
-
-int boxes_store_change(struct box *b, store_done *done, void *arg, struct err *e)
-{
-	struct buf spec = BUF_INIT(SPEC_ARENA_MAX), meta = BUF_INIT(SPEC_ARENA_MAX);
-	int r = spec_columns(b, &spec, &meta, e);
-
-	if (r >= 0) {
-		struct store_box_change change = { .id = view_of(b->id),
-						   .spec = buf_view(&spec),
-						   .metadata = buf_view(&meta),
-						   .expires_ms = b->state.expires_ms,
-						   .used_ms = b->state.used_ms };
-		store_box_update(b->in->core->store, &change, done, arg);
-		b->in->used_stored_ms = b->state.used_ms;
-	}
-	buf_done(&spec);
-	buf_done(&meta);
-	return r;
-}
-
-struct change {
-	struct job job;
-	struct box *box; /* its row goes after this write: it is still there when that is done */
-};
-
-static void on_change_stored(void *arg, const struct err *e)
-{
-	struct change *ch = arg;
-
-	core_store_result(ch->box->in->core, e);
-	job_finish(&ch->job, ch->box, e);
-	free(ch);
-}
-
-struct job *boxes_keep_change(struct box *b, job_done *done, void *arg, struct err *e)
-{
-	struct change *ch = calloc(1, sizeof(*ch));
-
-	if (!ch) {
-		err_sys(e, ERR_INTERNAL, ENOMEM, "sandbox");
-		return NULL;
-	}
-	ch->job = (struct job){ .done = done, .arg = arg };
-	ch->box = b;
-	if (boxes_store_change(b, on_change_stored, ch, e) < 0) {
-		free(ch);
-		return NULL;
-	}
-	return &ch->job;
-}
-
-void boxes_exited(struct core *c, struct view id, unsigned signo, bool oom)
-{
-	struct box *b = boxes_by_id(c, id);
-	struct err e = { 0 };
-
-	if (!b)
-		return;
-	if (b->state.status == BOX_DELETING) {
-		b->in->before = BOX_STOPPED;
-		return;
-	}
-	if (b->in->pooled) {
-		pool_exited(b);
-		return;
-	}
-	err_set(&e, ERR_STATE, "the sandbox has stopped%s", oom ? " (out of memory)" : "");
-	log_info("sandbox %s: its first process has ended (signal %u%s)", b->id, signo,
-		 oom ? ", out of memory" : "");
-	guest_stop(&b->in->guest, &e);
-	/* A creation that is under way fails by its guest and cleans up itself. */
-	if (b->state.status == BOX_RUNNING || b->state.status == BOX_PAUSED) {
-		events_exited(c, b, 0, signo, oom);
-		boxes_set_status(b, BOX_STOPPED, true);
-	}
 }
 
 /* ---- asking ---- */
@@ -327,7 +230,7 @@ static struct box *find(struct core *c, const struct actor *a, int act, struct v
 	if (b && b->in->hidden && act != ACT_FILE_READ && act != ACT_FILE_WRITE)
 		b = NULL;
 	if (b && !b->in->pooled && b->state.status != BOX_DELETING &&
-	    auth_permit(a, (enum act)act, b, NULL) >= 0)
+	    auth_permit(a, (enum act)act, b->tenant, NULL) >= 0)
 		return b;
 	/* A name may look like another tenant's id, so a refusal above does not end the search. */
 	struct arena tmp = ARENA_INIT(1024);
@@ -339,14 +242,19 @@ static struct box *find(struct core *c, const struct actor *a, int act, struct v
 		boxes_unknown(e);
 		return NULL;
 	}
-	return auth_permit(a, (enum act)act, b, e) < 0 ? NULL : b;
+	return auth_permit(a, (enum act)act, b->tenant, e) < 0 ? NULL : b;
 }
 
 struct box *boxes_find(struct core *c, const struct actor *a, int act, struct view ref, struct err *e)
 {
 	struct box *b = find(c, a, act, ref, e);
 
-	return b && auth_is_use((enum act)act) && life_use(b, e) < 0 ? NULL : b;
+	if (!b || !auth_is_use((enum act)act))
+		return b;
+	EACH_PART (p, c)
+		if ((*p)->use && (*p)->use(b, e) < 0)
+			return NULL;
+	return b;
 }
 
 struct view boxes_path(struct view path, struct view *ret_rest)
@@ -387,7 +295,7 @@ static int read_cursor(struct view v, int64_t *ret_ms, char ret_id[BOX_ID + 1], 
 static bool matches(const struct box *b, const struct actor *a, const struct box_filter *f)
 {
 	if (b->in->pooled || b->state.status == BOX_DELETING || (f->status && b->state.status != f->status) ||
-	    auth_permit(a, ACT_BOX_READ, b, NULL) < 0)
+	    auth_permit(a, ACT_BOX_READ, b->tenant, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < f->metadata.n; i++) {
 		struct view v = spec_map_get(&b->spec.metadata, f->metadata.keys[i]);
@@ -451,6 +359,14 @@ int boxes_list(struct core *c, const struct actor *a, const struct box_filter *f
 
 /* ---- the start and the end ---- */
 
+void boxes_init(struct core *c, const struct box_part *const *parts)
+{
+	c->boxes->parts = parts;
+	map_init(&c->boxes->by_id);
+	map_init(&c->boxes->by_name);
+	list_init(&c->boxes->all);
+}
+
 int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 {
 	const struct tenant *t = keys_tenant(c, row->tenant);
@@ -463,7 +379,7 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 	if (view_to_str(row->id, b->id, sizeof(b->id)) < 0 ||
 	    spec_from_json(&b->in->arena, row->spec, row->metadata, s, e) < 0)
 		goto bad;
-	if (policies_take(b, e) < 0 || allowances_take(b, e) < 0)
+	if (boxes_take(b, e) < 0)
 		goto bad;
 	if (view_to_str(row->backend, s->backend, sizeof(s->backend)) < 0) {
 		err_set(e, ERR_INTERNAL, "its backend's name is too long");
@@ -472,22 +388,20 @@ int boxes_load(struct core *c, const struct store_box *row, struct err *e)
 	s->name = arena_view(&b->in->arena, row->name);
 	s->image = arena_view(&b->in->arena, row->image);
 	s->digest = arena_view(&b->in->arena, row->digest);
-	b->in->pooled = view_is(row->status, POOL_STATUS);
+	b->in->pooled = view_is(row->status, BOXES_POOL_STATUS);
 	b->state.status = b->in->pooled ? BOX_RUNNING : boxes_status(row->status);
 	b->state.created_ms = row->created_ms;
 	b->state.expires_ms = row->expires_ms;
 	b->in->used_stored_ms = row->used_ms;
 	/* The store may be behind by as much; rather a second too late than in the middle of something. */
-	b->state.used_ms = row->used_ms ? row->used_ms + LIFE_USED_LAG_MS : row->created_ms;
+	b->state.used_ms = row->used_ms ? row->used_ms + BOXES_USED_LAG_MS : row->created_ms;
 	if (!s->name.p || !s->image.p || !s->digest.p || b->state.status == BOX_NONE) {
 		err_set(e, ERR_INTERNAL, "its row makes no sense");
 		goto bad;
 	}
-	for (size_t i = 0; i < s->workspaces.n; i++) {
-		b->in->workspaces[i] = workspaces_by_name(c, t, s->workspaces.items[i].name);
-		if (!b->in->workspaces[i])
-			log_warn("sandbox %s: its workspace is not there any more", b->id);
-	}
+	EACH_PART (p, c)
+		if ((*p)->loaded)
+			(*p)->loaded(b);
 	if (boxes_index(b, e) < 0)
 		goto bad;
 	return 0;
@@ -495,16 +409,6 @@ bad:
 	err_wrap(e, "sandbox %.*s", VIEW_ARG(row->id));
 	boxes_free_later(b);
 	return -1;
-}
-
-void boxes_stop(struct core *c)
-{
-	struct err e = { 0 };
-	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
-	for (struct map_node *n = map_first(&c->boxes->by_id), *next; n; n = next) {
-		next = map_next(&c->boxes->by_id, n);
-		guest_stop(&BOX_OF(n, by_id)->in->guest, &e);
-	}
 }
 
 void boxes_done(struct core *c)

@@ -1,14 +1,12 @@
 /*
- * Tokens of boxes: see who.h.
+ * Tokens of boxes: see index.h.
  */
-#include "who.h"
-
 #include <stdio.h>
 
 #include "boxes.h"
 #include "clock.h"
 #include "sign.h"
-#include "workspaces.h"
+#include "who.h"
 #include "poison.h"
 
 static_assert(TOKENS_SIZE == BOX_ID + SIGN_SIZE, "a token is an id and a signature");
@@ -51,29 +49,4 @@ const struct box *tokens_opens(struct core *c, enum token_kind kind, struct view
 	const struct box *b = id.p ? boxes_by_id(c, id) : NULL;
 
 	return b && !b->in->hidden && !b->in->pooled && tokens_fit(c, b, kind, token) ? b : NULL;
-}
-
-/* ---- workspaces ---- */
-
-void tokens_of_workspace(const struct core *c, const struct workspace *w, char ret[TOKENS_SIZE])
-{
-	const struct view parts[] = { VIEW("paddock token 1"), VIEW("workspace"), view_of(w->id) };
-	memcpy(ret, w->id, BOX_ID);
-	sign_parts(c, parts, ELEMS(parts), ret + BOX_ID);
-}
-
-const struct workspace *tokens_workspace(const struct core *c, struct view id, struct view given,
-					 struct actor *ret, struct err *e)
-{
-	const struct workspace *w = workspaces_by_id(c, id);
-	char want[TOKENS_SIZE];
-
-	if (w)
-		tokens_of_workspace(c, w, want);
-	if (!w || !w->ready || !view_eq_secret(given, view_of(want))) {
-		err_set(e, ERR_UNAUTHORIZED, "the token does not open this volume");
-		return NULL;
-	}
-	*ret = (struct actor){ .tenant = w->tenant, .role = STORE_ROLE_USER };
-	return w;
 }

@@ -1,0 +1,39 @@
+/*
+ * The model as JSON, for test_document.py: what the tables say that are executed.
+ */
+#include <stdio.h>
+
+#include "box_limits.h"
+#include "poison.h"
+
+static void put_limits(struct json_out *o)
+{
+	json_out_key(o, "limits");
+	json_out_object(o);
+	for (unsigned i = 0; i < BOX_LIMITS; i++) {
+		const struct box_limit_row *r = &box_limits_rows[i];
+
+		json_out_key(o, r->name);
+		json_out_object(o);
+		json_out_kz(o, "type", r->kind == BOX_LIMIT_CPU ? "number" : "integer");
+		json_out_key(o, "minimum");
+		json_out_double(o, r->min);
+		json_out_kbool(o, "fixed", r->fixed);
+		json_out_kbool(o, "required", r->kind != BOX_LIMIT_DISK);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, '}');
+}
+
+int main(void)
+{
+	struct buf b = BUF_INIT(1u << 20);
+	struct json_out o;
+
+	json_out_init(&o, &b);
+	json_out_object(&o);
+	put_limits(&o);
+	json_out_end(&o, '}');
+	fwrite(b.p, 1, b.n, stdout);
+	return b.bad || fflush(stdout) ? 1 : 0;
+}

@@ -1,0 +1,54 @@
+"""api/openapi.yaml says of the model's fields what the tables of src/model say: describe_model prints those.
+
+Called with the program and the source root; prints TAP."""
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+FAILED = []
+COUNT = 0
+
+
+def check(what, document, model):
+    global COUNT
+    COUNT += 1
+    ok = document == model
+    print(f"{'ok' if ok else 'not ok'} {COUNT} - {what}")
+    if not ok:
+        FAILED.append(what)
+        print(f"# api/openapi.yaml: {document!r}\n# src/model: {model!r}")
+
+
+def kind(schema):
+    """The type without "null"."""
+    found = schema.get("type")
+    return next((t for t in found if t != "null"), None) if isinstance(found, list) else found
+
+
+def limits(model, schemas):
+    made = schemas["SandboxCreate"]["properties"]["limits"]["properties"]
+    changed = schemas["SandboxChange"]["properties"]["limits"]["properties"]
+    shown = schemas["Limits"]
+    for name, members in (("SandboxCreate", made), ("SandboxChange", changed), ("Limits", shown["properties"])):
+        check(f"limits of {name}", list(members), list(model))
+        for limit in members.keys() & model.keys():
+            check(f"type of {limit} in {name}", kind(members[limit]), model[limit]["type"])
+    check("limits that are always there", shown["required"], [name for name, row in model.items() if row["required"]])
+    for limit in made.keys() & model.keys():
+        check(f"least {limit}", made[limit].get("minimum"), model[limit]["minimum"])
+        check(f"{limit} is fixed", "Refused" in changed.get(limit, {}).get("description", ""), model[limit]["fixed"])
+
+
+def main():
+    program, root = sys.argv[1:]
+    model = json.loads(subprocess.run([program], check=True, capture_output=True, text=True, timeout=60).stdout)
+    schemas = yaml.safe_load((Path(root) / "api/openapi.yaml").read_text(encoding="utf-8"))["components"]["schemas"]
+    limits(model["limits"], schemas)
+    print(f"1..{COUNT}")
+    sys.exit(1 if FAILED else 0)
+
+
+main()
