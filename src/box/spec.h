@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "box_fields.h"
 #include "box_limits.h"
 #include "err.h"
 #include "view.h"
@@ -42,8 +43,13 @@ struct spec {
 	char backend[SPEC_BACKEND]; /* whose walls: walls.h */
 	char hostname[64];
 	struct box_limits limits;
-	bool readonly_root;
-	bool sudo;         /* its users may become root */
+	/* What the keeper has to know of box_fields.def, as the wire names it: `sudo` is whether its users
+	 * may become root. */
+#define MEMBER(kind, json)                        BOX_FIELD_##kind json;
+#define FIELD(kind, name, json, shown, wire, ...) BOX_FIELD_IF_##wire(MEMBER, kind, json)
+#include "box_fields.def"
+#undef FIELD
+#undef MEMBER
 	uint32_t thrash_s; /* of thrashing that PID 1 bears before it kills; 0: any. The keeper's own setting
 			    */
 	char snapshot[SPEC_ID + 1];               /* whose files it starts with, "" = the image's alone */

@@ -21,8 +21,8 @@ struct flags {
 	bool dialects;
 };
 
-/* {"daemon": {"ok", "detail"}, "machine": …}: the last is printed by paddockd. */
-static int print_json_head(bool ok, const char *detail, struct err *e)
+/* {"daemon": {"ok", "detail", "waiting_transactions"}, "machine": …}: the last is printed by paddockd. */
+static int print_json_head(bool ok, const char *detail, int waiting, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = BUF_INIT(4096);
 	struct json_out o;
@@ -33,6 +33,11 @@ static int print_json_head(bool ok, const char *detail, struct err *e)
 	json_out_object(&o);
 	json_out_kbool(&o, "ok", ok);
 	json_out_kz(&o, "detail", detail);
+	json_out_key(&o, "waiting_transactions");
+	if (waiting >= 0)
+		json_out_u64(&o, (uint64_t)waiting);
+	else
+		json_out_null(&o);
 	json_out_end(&o, '}');
 	json_out_key(&o, "machine");
 	return b.bad ? err_set(e, ERR_INTERNAL, "out of memory") : show_bytes(STDOUT_FILENO, buf_view(&b), e);
@@ -53,6 +58,28 @@ static bool ask_daemon(struct cmd_ctx *ctx, char *detail, size_t size)
 	else
 		snprintf(detail, size, "answers at http://%s", s.client.url.authority);
 	return e.code == 0;
+}
+
+/* Transactions that wait for others that nobody sends, as far as this key sees them: -1: it cannot be asked.
+ */
+static int count_waiting(struct cmd_ctx *ctx)
+{
+	_cleanup_(session_done) struct session s = SESSION_INIT;
+	const struct session_call call = { .method = "GET",
+					   .path = VIEW("/v1/transactions?state=broadcast&limit=500"),
+					   .timeout_ms = 5000 };
+	struct err e = { 0 };
+	struct json *page;
+	int n = 0;
+
+	if (session_open(&s, &ctx->session, &ctx->arena, &e) < 0 || session_call(&s, &call, &page, &e) < 0)
+		return -1;
+	const struct json *list = json_get(page, "transactions");
+	for (size_t i = 0; list && list->type == JSON_ARRAY && i < list->n; i++) {
+		const struct json *waits = json_get(&list->items[i], "waits_for_nonce");
+		n += waits && waits->type == JSON_NUMBER;
+	}
+	return n;
 }
 
 static int run(struct cmd_ctx *ctx, const void *given, size_t n _unused_, char **operands _unused_,
@@ -77,13 +104,18 @@ static int run(struct cmd_ctx *ctx, const void *given, size_t n _unused_, char *
 	if (program_find("paddockd", path, e) < 0)
 		return -1;
 	answers = ask_daemon(ctx, daemon, sizeof(daemon));
-	if (ctx->json && print_json_head(answers, daemon, e) < 0)
+	const int waiting = answers ? count_waiting(ctx) : -1;
+	if (ctx->json && print_json_head(answers, daemon, waiting, e) < 0)
 		return -1;
 	code = program_run(path, argv, buf_view(&text), e);
 	if (code >= 0 && ctx->json)
 		return show_bytes(STDOUT_FILENO, VIEW("}\n"), e) < 0 ? -1 : code;
 	if (code >= 0)
 		printf("%-4s  %-20s %s\n", answers ? "ok" : "--", "daemon", daemon);
+	if (code >= 0 && waiting > 0)
+		printf("%-4s  %-20s %d of them wait for others that nobody sends: `paddock tx ls --state "
+		       "broadcast`, then `paddock wallet abandon`\n",
+		       "--", "transactions", waiting);
 	return code;
 }
 

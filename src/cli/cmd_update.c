@@ -7,13 +7,25 @@
 #include "poison.h"
 
 struct update_flags {
-	const char *name, *on_end, *auto_resume, *ports_public;
-	const char *ttl, *idle;
+	const char *name, *on_end, *ttl;
+#define FIELD(kind, name, ...) const char *name;
+#include "box_fields.def"
+#undef FIELD
 	struct opt_list metadata;
 	struct box_limits_wish limits;
 };
 
 #define AT(member)     offsetof(struct update_flags, member)
+#define OPTION_BOOL    "yes|no"
+#define OPTION_SECONDS "TIME"
+#define OPTION_REST(kind_, at)                                                                               \
+	.offset = AT(at), .arg = OPTION_##kind_                                                              \
+	}                                                                                                    \
+	,
+#define OPTION_UPDATE_FLAG(flag, words)                                                                      \
+	{                                                                                                    \
+		flag, .kind = OPT_TEXT, .help = words, OPTION_REST
+#define OPTION_NO_FLAG(kind_, at)
 #define OPTS_LIVE(...) __VA_ARGS__,
 #define OPTS_FIXED(...)
 static const struct opt OPTS[] = {
@@ -23,10 +35,10 @@ static const struct opt OPTS[] = {
 #include "box_limits.def"
 #undef LIMIT
 	{ "ttl", 0, OPT_TEXT, AT(ttl), "TIME", "end it after this time from now, or never" },
-	{ "idle", 0, OPT_TEXT, AT(idle), "TIME", "end it when it was not used for this time, or never" },
 	{ "on-end", 0, OPT_TEXT, AT(on_end), "WHAT", "what its end is: delete, stop or pause" },
-	{ "auto-resume", 0, OPT_TEXT, AT(auto_resume), "yes|no", "whether the next use resumes it" },
-	{ "ports-public", 0, OPT_TEXT, AT(ports_public), "yes|no", "whether its ports need no key" },
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, update, flag) OPTION_##update(kind, name)
+#include "box_fields.def"
+#undef FIELD
 	{ "metadata", 0, OPT_PAIRS, AT(metadata), "KEY=VALUE",
 	  "the labels, instead of all that there are; may be repeated" },
 };
@@ -56,6 +68,9 @@ static int put_choice(struct json_out *o, const char *key, const char *text, str
 	return 0;
 }
 
+#define PUT_BOOL    put_choice
+#define PUT_SECONDS put_time
+
 static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char **operands, struct err *e)
 {
 	_cleanup_(buf_done) struct buf body = BUF_INIT(1u << 20);
@@ -76,10 +91,15 @@ static int run(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, char *
 		json_out_kz(&o, "on_end", f->on_end);
 	create_pairs(&o, "metadata", &f->metadata);
 	create_put_limits(&o, &f->limits);
-	if (put_time(&o, "ttl_seconds", f->ttl, e) < 0 || put_time(&o, "idle_seconds", f->idle, e) < 0 ||
-	    put_choice(&o, "auto_resume", f->auto_resume, e) < 0 ||
-	    put_choice(&o, "ports_public", f->ports_public, e) < 0)
+	if (put_time(&o, "ttl_seconds", f->ttl, e) < 0)
 		return -1;
+#define PUT(kind, name, json)                                                                                \
+	if (PUT_##kind(&o, #json, f->name, e) < 0)                                                           \
+		return -1;
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, ...)                                        \
+	BOX_FIELD_IF_##change(PUT, kind, name, json)
+#include "box_fields.def"
+#undef FIELD
 	json_out_end(&o, '}');
 	if (body.bad)
 		return err_set(e, ERR_TOO_LARGE, "too many options for one request");

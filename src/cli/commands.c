@@ -117,6 +117,8 @@
 	X(wallet_pause)                                                                                      \
 	X(wallet_resume)                                                                                     \
 	X(wallet_settle)                                                                                     \
+	X(wallet_nonce)                                                                                      \
+	X(wallet_abandon)                                                                                    \
 	X(tx_ls)                                                                                             \
 	X(tx_show)                                                                                           \
 	X(tx_approve)                                                                                        \

@@ -17,6 +17,27 @@
 
 #define AT(member) offsetof(struct create_flags, member)
 
+/* The option of a field that has one: behind the flag and its help comes what its kind is. */
+#define OPTION_BOOL    .kind = OPT_FLAG
+#define OPTION_NOT     .kind = OPT_FLAG
+#define OPTION_SECONDS .kind = OPT_MS, .arg = "TIME"
+#define OPTION_TEXT    .kind = OPT_TEXT, .arg = "TEXT"
+#define OPTION_REST(kind_, at)                                                                               \
+	.offset = AT(at), OPTION_##kind_                                                                     \
+	}                                                                                                    \
+	,
+#define OPTION_NONE(kind_, at)
+#define RUN_RUN_FLAG(flag, words)                                                                            \
+	{                                                                                                    \
+		flag, .help = words, OPTION_REST
+#define RUN_LIFE_FLAG(flag, words) OPTION_NONE
+#define RUN_NO_FLAG                OPTION_NONE
+#define LIFE_RUN_FLAG(flag, words) OPTION_NONE
+#define LIFE_LIFE_FLAG(flag, words)                                                                          \
+	{                                                                                                    \
+		flag, .help = words, OPTION_REST
+#define LIFE_NO_FLAG OPTION_NONE
+
 const struct opt create_opts[CREATE_OPTS] = {
 	{ "image", 'i', OPT_TEXT, AT(image), "IMAGE", "the image to start from" },
 	{ "user", 'u', OPT_TEXT, AT(user), "USER", "the user that commands run as" },
@@ -38,9 +59,9 @@ const struct opt create_opts[CREATE_OPTS] = {
 	{ "workspace", 0, OPT_LIST, AT(workspaces), "WORKSPACE[:PATH][:ro]",
 	  "mount this workspace at PATH, by default /workspace; may be repeated" },
 	{ "backend", 0, OPT_TEXT, AT(backend), "NAME", "the kind of isolation, such as native" },
-	{ "readonly-root", 0, OPT_FLAG, AT(readonly_root), NULL,
-	  "only /workspace, /tmp and /dev/shm can be written" },
-	{ "no-sudo", 0, OPT_FLAG, AT(no_sudo), NULL, "its users cannot become root" },
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, update, flag) RUN_##flag(kind, name)
+#include "box_fields.def"
+#undef FIELD
 	{ "allow", 0, OPT_LIST, AT(allow), "TARGET",
 	  "what it may reach: sets, hosts, networks, separated by commas; may be repeated" },
 	{ "secret-env", 0, OPT_PAIRS, AT(secret_env), "KEY=NAME",
@@ -53,10 +74,10 @@ const struct opt create_opts[CREATE_OPTS] = {
 	[CREATE_RUN_OPTS] = { "name", 'n', OPT_TEXT, AT(name), "NAME", "a name to use instead of the id" },
 	{ "ttl", 0, OPT_MS, AT(ttl_ms), "TIME",
 	  "end the sandbox after this time (seconds, or with s, m, h, d)" },
-	{ "idle", 0, OPT_MS, AT(idle_ms), "TIME", "end the sandbox when it was not used for this time" },
 	{ "on-end", 0, OPT_TEXT, AT(on_end), "WHAT", "what its end is: delete (the default), stop or pause" },
-	{ "auto-resume", 0, OPT_FLAG, AT(auto_resume), NULL,
-	  "the next use of the paused sandbox resumes it" },
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, update, flag) LIFE_##flag(kind, name)
+#include "box_fields.def"
+#undef FIELD
 	{ "metadata", 0, OPT_PAIRS, AT(metadata), "KEY=VALUE", "a label; may be repeated" },
 };
 
@@ -307,6 +328,28 @@ static int put_mounts(struct json_out *o, const struct opt_list *mounts, struct 
 	return 0;
 }
 
+/* By the kind of a field; what was not given is not sent. */
+static void put_BOOL(struct json_out *o, const char *key, bool v)
+{
+	if (v)
+		json_out_kbool(o, key, true);
+}
+
+static void put_NOT(struct json_out *o, const char *key, bool v)
+{
+	if (v)
+		json_out_kbool(o, key, false);
+}
+
+static void put_SECONDS(struct json_out *o, const char *key, uint64_t ms)
+{
+	put_count(o, key, whole_seconds(ms));
+}
+
+#define put_TEXT put_text
+#define put_ZONE put_text
+#define put_HOST put_text
+
 static int put_request(struct arena *a, const struct create_flags *f, bool tied, struct buf *b, struct err *e)
 {
 	struct opt_list env = f->env;
@@ -320,9 +363,9 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 	put_text(&o, "name", f->name);
 	put_text(&o, "image", f->image);
 	put_text(&o, "backend", f->backend);
-	put_text(&o, "user", f->user);
-	put_text(&o, "workdir", f->workdir);
-	put_text(&o, "timezone", f->timezone);
+#define FIELD(kind, name, json, ...) put_##kind(&o, #json, f->name);
+#include "box_fields.def"
+#undef FIELD
 	create_pairs(&o, "env", &env);
 	create_pairs(&o, "metadata", &f->metadata);
 	create_put_limits(&o, &f->limits);
@@ -334,16 +377,9 @@ static int put_request(struct arena *a, const struct create_flags *f, bool tied,
 	if (put_mounts(&o, &f->mounts, e) < 0)
 		return -1;
 	put_count(&o, "ttl_seconds", whole_seconds(f->ttl_ms));
-	put_count(&o, "idle_seconds", whole_seconds(f->idle_ms));
 	put_text(&o, "on_end", f->on_end);
-	if (f->auto_resume)
-		json_out_kbool(&o, "auto_resume", true);
-	if (f->readonly_root)
-		json_out_kbool(&o, "readonly_root", true);
 	if (tied)
 		json_out_kbool(&o, "delete_on_disconnect", true);
-	if (f->no_sudo)
-		json_out_kbool(&o, "sudo", false);
 	if (f->require.n) {
 		json_out_key(&o, "require");
 		json_out_array(&o);

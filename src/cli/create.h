@@ -3,22 +3,45 @@
  */
 #pragma once
 
+#include "box_fields.h"
 #include "box_limits.h"
 #include "opts.h"
 #include "session.h"
 
+/* What is in struct create_flags for a field. */
+#define CREATE_FLAG_BOOL    bool
+#define CREATE_FLAG_NOT     bool
+#define CREATE_FLAG_SECONDS uint64_t
+#define CREATE_FLAG_TEXT    const char *
+#define CREATE_FLAG_ZONE    const char *
+#define CREATE_FLAG_HOST    const char *
+
 struct create_flags {
-	const char *name, *image, *user, *workdir, *timezone;
+	const char *name, *image;
 	const char *snapshot, *on_end, *backend;
 	struct opt_list env, env_file, metadata, allow, volumes, mounts, workspaces, require;
 	struct opt_list secret_env, secret_file;
 	struct box_limits_wish limits; /* 0: absent */
-	uint64_t ttl_ms, idle_ms;
-	bool readonly_root, no_sudo, auto_resume;
+	uint64_t ttl_ms;
+	/* Times are in milliseconds, absent texts NULL. */
+#define FIELD(kind, name, ...) CREATE_FLAG_##kind name;
+#include "box_fields.def"
+#undef FIELD
 };
 
 /* The first CREATE_RUN_OPTS of them are for `run` as well. */
-enum { CREATE_RUN_OPTS = 17 + BOX_LIMITS, CREATE_OPTS = CREATE_RUN_OPTS + 6 };
+#define CREATE_COUNT_NO_FLAG        0
+#define CREATE_COUNT_RUN_FLAG(...)  1
+#define CREATE_COUNT_LIFE_FLAG(...) 0x100
+enum {
+	CREATE_FIELDS = 0
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, update, flag) +CREATE_COUNT_##flag
+#include "box_fields.def"
+#undef FIELD
+	,
+	CREATE_RUN_OPTS = 15 + BOX_LIMITS + (CREATE_FIELDS & 0xff),
+	CREATE_OPTS = CREATE_RUN_OPTS + 4 + (CREATE_FIELDS >> 8)
+};
 extern const struct opt create_opts[CREATE_OPTS];
 
 /* The option of a limit: for each line of box_limits.def. */

@@ -26,8 +26,13 @@ static bool is_plain(const struct keeper *k, const struct spec *s, const struct 
 
 static bool same_kind(const struct spec *a, const struct spec *b)
 {
-	return box_limits_equal(&a->limits, &b->limits) && a->readonly_root == b->readonly_root &&
-	       a->sudo == b->sudo && a->thrash_s == b->thrash_s && strcmp(a->backend, b->backend) == 0;
+#define SAME(json)                                a->json == b->json &&
+#define FIELD(kind, name, json, shown, wire, ...) BOX_FIELD_IF_##wire(SAME, json)
+	return
+#include "box_fields.def"
+#undef FIELD
+		box_limits_equal(&a->limits, &b->limits) && a->thrash_s == b->thrash_s &&
+		strcmp(a->backend, b->backend) == 0;
 }
 
 void ahead_learn(struct keeper *k, const struct keeper_box *b, bool plain)

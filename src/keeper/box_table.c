@@ -44,16 +44,26 @@ void box_table_free(struct keeper_box *b)
 	free(b);
 }
 
+void box_table_fields(const struct wire_box_spec *w, struct spec *s)
+{
+#define FROM_WIRE(json)                           s->json = w->json;
+#define FIELD(kind, name, json, shown, wire, ...) BOX_FIELD_IF_##wire(FROM_WIRE, json)
+#include "box_fields.def"
+#undef FIELD
+}
+
 void box_table_state(const struct keeper_box *b, struct wire_box_state *m, struct box_table_parts *parts)
 {
 	parts->spec = (struct wire_box_spec){ .id = view_of(b->spec.id),
 					      .image = view_of(b->image),
 					      .hostname = view_of(b->spec.hostname),
 					      .limits = &parts->limits,
-					      .readonly_root = b->spec.readonly_root,
-					      .sudo = b->spec.sudo,
 					      .require = b->spec.require,
 					      .backend = view_of(b->spec.backend) };
+#define TO_WIRE(json)                             parts->spec.json = b->spec.json;
+#define FIELD(kind, name, json, shown, wire, ...) BOX_FIELD_IF_##wire(TO_WIRE, json)
+#include "box_fields.def"
+#undef FIELD
 	box_limits_to_wire(&b->spec.limits, &parts->limits, &parts->spec.disk_bytes);
 	workdirs_put(b->spec.workspaces, parts->workspaces, &parts->spec);
 	*m = (struct wire_box_state){ .id = view_of(b->spec.id),
@@ -107,8 +117,7 @@ static int read_state(struct view text, struct arena *a, struct keeper_box *b)
 	/* Likewise, or nothing where that was not to be had. */
 	b->in.capture = netns_capture_name((enum netns_capture)m.capture) ? (enum netns_capture)m.capture
 									  : NETNS_SK_LOOKUP;
-	b->spec.readonly_root = m.spec->readonly_root;
-	b->spec.sudo = m.spec->sudo;
+	box_table_fields(m.spec, &b->spec);
 	b->features = m.features;
 	b->spec.require = m.spec->require;
 	if (box_limits_from_wire(m.spec->limits, m.spec->disk_bytes, &b->spec.limits) < 0)

@@ -52,6 +52,8 @@ struct keeper_box *box_table_get(struct box_table *t, struct view id);
 int box_table_take(struct keeper_box *b, const struct spec_workspaces *w) _must_check_;
 void box_table_free(struct keeper_box *b);
 
+/* The plain fields of a message. */
+void box_table_fields(const struct wire_box_spec *w, struct spec *s);
 /* Fills a message from a box; `parts` are room for what it points to. */
 struct box_table_parts {
 	struct wire_box_spec spec;

@@ -44,11 +44,11 @@ static int read_spec(const struct keeper *k, const struct wire_box_spec *w, stru
 {
 	if (!w || !w->limits)
 		return err_set(e, ERR_INVALID, "a sandbox needs a spec with limits");
-	*s = (struct spec){ .readonly_root = w->readonly_root };
+	*s = (struct spec){ 0 };
+	box_table_fields(w, s);
 	if (box_limits_from_wire(w->limits, w->disk_bytes, &s->limits) < 0)
 		return err_set(e, ERR_INVALID, "a limit in bytes must be a whole number of MiB");
 	s->existing = w->existing;
-	s->sudo = w->sudo;
 	s->require = w->require;
 	if (view_to_str(w->id, s->id, sizeof(s->id)) < 0 ||
 	    view_to_str(w->hostname, s->hostname, sizeof(s->hostname)) < 0 ||

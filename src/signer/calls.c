@@ -55,6 +55,8 @@ static const struct call_type {
 	CALL(WALLET_EXPORT, wallet_export, wallets_call_export, OWNER),
 	CALL(WALLET_REMOVE, wallet_remove, wallets_call_remove, OWNER),
 	CALL(SETTLE, settle, report_call_settle, OWNER),
+	CALL(NONCE, nonce, nonces_call, OWNER),
+	CALL(ABANDON, abandon, nonces_call_abandon, OWNER),
 #undef CALL
 };
 

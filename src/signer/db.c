@@ -113,6 +113,10 @@ static const char *const sql[DB_STMTS] = {
 	[DB_NONCE_GET] = "SELECT next FROM nonces WHERE chain = ? AND address = ?",
 	[DB_NONCE_PUT] = "INSERT INTO nonces VALUES(?, ?, ?) ON CONFLICT(chain, address) DO UPDATE SET next "
 			 "= excluded.next",
+	[DB_NONCE_BUSY] =
+		"SELECT 1 FROM signatures s JOIN requests r ON r.id = s.request WHERE s.chain = ? AND "
+		"s.address = ? AND s.nonce = ? AND r.state IN (7, 8) LIMIT 1",
+	[DB_NONCE_FREE] = "UPDATE signatures SET nonce = NULL WHERE chain = ? AND address = ? AND nonce = ?",
 	[DB_SIGNATURE_ADD] =
 		"INSERT INTO signatures VALUES(?, ?, ?, ?, CASE WHEN ?5 < 0 THEN NULL ELSE ?5 END, ?, ?, ?)",
 	[DB_SIGNATURE_LIST] = "SELECT generation, hash, nonce, raw, ts FROM signatures WHERE request = ?"

@@ -155,7 +155,7 @@ static int read_attempts(struct signer_call *c, struct sgn_item *i, struct err *
 		i->attempts.items[i->attempts.n++] =
 			(struct sgn_attempt){ .generation = (uint32_t)sqlite3_column_int(row, 0),
 					      .hash = arena_view(&c->arena, db_view(row, 1)),
-					      .nonce = (uint64_t)sqlite3_column_int64(row, 2),
+					      .nonce = i->nonce, /* all have the same */
 					      .raw = arena_view(&c->arena, db_view(row, 3)),
 					      .signed_ms = sqlite3_column_int64(row, 4) };
 	db_end(row);

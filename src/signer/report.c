@@ -196,6 +196,13 @@ int report_call_settle(struct signer_call *c, const void *msg, struct err *e)
 		return -1;
 	switch (item.i.state) {
 	case SGN_STATE_DROPPED:
+		if (item.i.generation > 0 && item.i.kind == SGN_REQUEST_KIND_TX)
+			return err_set(
+				e, ERR_STATE,
+				"the request was given up, and whoever has its bytes may still send it: it "
+				"counts until something else was mined with its nonce, %llu",
+				(unsigned long long)item.i.nonce);
+		break;
 	case SGN_STATE_REPLACED:
 	case SGN_STATE_REVERTED:
 	case SGN_STATE_FAILED:

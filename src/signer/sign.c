@@ -17,21 +17,8 @@ struct signature {
 	struct buf raw;
 	uint8_t hash[SIG_HASH];
 	int64_t nonce; /* -1: not a transaction */
+	struct nonce next;
 };
-
-static int next_nonce(struct signer *s, const struct sgn_item *i, uint64_t chains, uint64_t *ret,
-		      struct err *e)
-{
-	sqlite3_stmt *row = db_ask(&s->db, DB_NONCE_GET, "ib", (int64_t)i->chain, i->from);
-	int r = db_row(&s->db, row, e);
-	const uint64_t ours = r == 1 ? (uint64_t)sqlite3_column_int64(row, 0) : 0;
-
-	db_end(row);
-	*ret = MAX(ours, chains);
-	if (r >= 0 && *ret >= INT64_MAX)
-		return err_set(e, ERR_INVALID, "the account's nonce cannot be");
-	return r < 0 ? -1 : 0;
-}
 
 static int finish(struct tx *t, const struct sgn_item *i, const uint8_t key[SIG_KEY], struct signature *ret,
 		  struct err *e)
@@ -48,18 +35,18 @@ static int finish(struct tx *t, const struct sgn_item *i, const uint8_t key[SIG_
 }
 
 static int sign_tx(struct signer_call *c, const struct sgn_item *i, const struct sgn_facts *f,
-		   const struct policy_decision *d, const uint8_t key[SIG_KEY], struct signature *ret,
-		   struct err *e)
+		   struct judged *j, const uint8_t key[SIG_KEY], struct signature *ret, struct err *e)
 {
 	struct tx t = { .type = f->legacy ? TX_LEGACY : TX_BASE_FEE,
 			.chain = i->chain,
-			.gas = d->gas,
+			.gas = j->d.gas,
 			.creation = i->to.n == 0,
 			.data = i->data,
 			.access = VIEW("") };
 
-	if (next_nonce(c->s, i, f->nonce, &t.nonce, e) < 0)
+	if (nonces_next(c->s, i, j->wallet.info.kind, f, &ret->next, e) < 0)
 		return -1;
+	t.nonce = ret->next.next;
 	if (u256_load_view(f->max_fee, &t.price) < 0 || u256_load_view(f->priority_fee, &t.priority) < 0 ||
 	    u256_load_view(i->value, &t.value) < 0)
 		return err_set(e, ERR_INVALID, "fees of more than 32 bytes");
@@ -116,10 +103,8 @@ static int store_first(struct signer_call *c, struct sgn_item *i, struct judged 
 		d->spends[d->n_spends++].amount = d->fee;
 	}
 	i->state = SGN_STATE_SIGNED;
-	if (db_begin(&s->db, e) < 0 || write_signature(s, i, x, now, e) < 0 ||
-	    (x->nonce >= 0 &&
-	     db_do(&s->db, DB_NONCE_PUT, e, "ibi", (int64_t)i->chain, i->from, x->nonce + 1) < 0) ||
-	    holds_release_rows(s, i->id, e) < 0 ||
+	if (db_begin(&s->db, e) < 0 || (x->nonce >= 0 && nonces_take(s, i, &x->next, j->facts, e) < 0) ||
+	    write_signature(s, i, x, now, e) < 0 || holds_release_rows(s, i->id, e) < 0 ||
 	    holds_write(s, i, d->spends, d->n_spends, HOLDS_COMMITTED, now, e) < 0 ||
 	    write_contacts(s, i, &d->call, e) < 0 || items_update(s, i, e) < 0 ||
 	    items_audit(s, i, calls_actor(c), "sign", VIEW(""), e) < 0 || db_commit(&s->db, e) < 0) {
@@ -163,8 +148,7 @@ static int sign_judged(struct signer_call *c, struct sgn_item *i, const struct s
 		return err_set(e, ERR_INTERNAL, "out of memory");
 	if (wallets_key(c, &j->wallet, key, e) < 0)
 		return -1;
-	int r = i->kind == SGN_REQUEST_KIND_TX ? sign_tx(c, i, f, &j->d, key, &x, e)
-					       : sign_hash(j, key, &x, e);
+	int r = i->kind == SGN_REQUEST_KIND_TX ? sign_tx(c, i, f, j, key, &x, e) : sign_hash(j, key, &x, e);
 	explicit_bzero(key, sizeof(key));
 	if (r == 0)
 		r = store_first(c, i, j, &x, e);

@@ -153,6 +153,19 @@ int report_call(struct signer_call *c, const void *msg, struct err *e);
 int report_call_settle(struct signer_call *c, const void *msg, struct err *e);
 int report_call_spent(struct signer_call *c, const void *msg, struct err *e);
 
+/* nonces.c */
+struct nonce {
+	uint64_t next;
+	bool anew; /* the chain began anew */
+};
+int nonces_next(struct signer *s, const struct sgn_item *i, int32_t wallet_kind, const struct sgn_facts *f,
+		struct nonce *ret, struct err *e) _must_check_;
+/* Within the transaction of the signature. */
+int nonces_take(struct signer *s, const struct sgn_item *i, const struct nonce *n, const struct sgn_facts *f,
+		struct err *e) _must_check_;
+int nonces_call(struct signer_call *c, const void *msg, struct err *e);
+int nonces_call_abandon(struct signer_call *c, const void *msg, struct err *e);
+
 /* states.c */
 bool states_may(int32_t from, int32_t to);
 bool states_unsigned(int32_t s);               /* it ended before a signature */

@@ -37,6 +37,7 @@ CALLS = {
     "CANCEL": (pb.Cancel, pb.ItemReply), "SIGN": (pb.Sign, pb.ItemReply), "REPORT": (pb.Report, pb.ItemReply), "SPENT": (pb.Spent, pb.SpentReply),
     "AUDIT": (pb.Audit, pb.AuditReply), "AUDIT_VERIFY": (pb.AuditVerify, pb.AuditVerified), "WALLET_ADD": (pb.WalletAdd, pb.WalletAdded),
     "WALLET_EXPORT": (pb.WalletExport, pb.WalletExported), "WALLET_REMOVE": (pb.WalletRemove, pb.WalletRemoved), "SETTLE": (pb.Settle, pb.ItemReply),
+    "NONCE": (pb.Nonce, pb.NonceReply), "ABANDON": (pb.Abandon, pb.ItemReply),
 }
 TYPE = {name: pb.SignerType.Value("SIGNER_TYPE_" + name) for name in [*CALLS, "PEER", "CHANGED"]}
 
@@ -75,7 +76,7 @@ class Peer(frames.Channel):
         name = next(n for n, t in TYPE.items() if t == number)
         reply = CALLS[name][1]()
         reply.ParseFromString(body)
-        return reply.item if name in ("REQUEST", "GET", "APPROVE", "REJECT", "CANCEL", "SIGN", "REPORT", "SETTLE") else reply
+        return reply.item if name in ("REQUEST", "GET", "APPROVE", "REJECT", "CANCEL", "SIGN", "REPORT", "SETTLE", "ABANDON") else reply
 
     def told(self):
         """The next event: the id of a request that others changed."""

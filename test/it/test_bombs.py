@@ -273,6 +273,52 @@ def test_buffers_of_sockets_count(make_box, bystander, daemon, kind):
     still_usable(box)
 
 
+CONNECTIONS = """
+import socket, sys
+listener, pairs = socket.socket(), []
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
+listener.bind(("127.0.0.1", 0))
+listener.listen()
+for _ in range(int(sys.argv[1])):
+    a = socket.create_connection(listener.getsockname())
+    b = listener.accept()[0]
+    a.setblocking(False)
+    try:
+        while True:
+            a.send(b"x" * 65536)
+    except BlockingIOError:
+        pass
+    pairs.append((a, b))
+print("full", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_many_connections_hold_little(make_box, daemon):
+    """Beyond the limit of cgroup v1 the kernel lets every connection hold something: not much of it."""
+    box, count = make_box(limits={"memory_mb": 256, "nofile": 4096}), 800
+    paths = paddock.cgroup_dirs(box.id)
+    used = paths.get("memory", Path("/nonexistent")) / "memory.kmem.tcp.usage_in_bytes"
+
+    def held():
+        if used.exists():
+            return int(paddock.read(used))
+        return int(dict(line.split() for line in paddock.read(paths["unified"] / "memory.stat").splitlines())["sock"])
+
+    box.put("/workspace/connections.py", CONNECTIONS.encode())
+    client = daemon.client()
+    run = paddock.Background(box.with_client(client).exec,
+                             f"touch full; until [ -e over ]; do sleep 0.1; done | python3 connections.py {count} > full 2>&1",
+                             cwd="/workspace", timeout_ms=paddock.ms(120_000))
+    paddock.until(lambda: box.exec("cat /workspace/full 2>/dev/null").out, "all connections are full", 60)
+    assert box.check("cat /workspace/full") == "full\n"
+    each = held() // count
+    box.check("touch /workspace/over")
+    run.result()
+    client.close()
+    assert 1024 < each < 48 * 1024, f"{each} bytes a connection"
+
+
 def test_control_buffers_of_sockets(make_box, daemon):
     """cgroup v1 without the limit: the same box holds more than all its memory."""
     box = make_box(limits={"memory_mb": 128, "nofile": 1024})

@@ -23,7 +23,7 @@ SETTLED = "settled"
 # Requests that are signed in the beginning, and what was reported of each.
 SIGNED = {"speed": (), "stop": (), "sent": (), "failed": (), "lost": ("broadcast",), "other": ("broadcast",), "mines": ("broadcast",), "mined": ("broadcast", "included"),
           "odd": ("broadcast", "included"), "sure": ("broadcast", "included", "confirmed"), "deep": ("broadcast", "included", "confirmed"),
-          "gone": ("broadcast", "dropped"), "back": ("broadcast", "dropped"), "settled": ("broadcast", "dropped"),
+          "gone": ("broadcast", "replaced"), "back": ("broadcast", "dropped"), "settled": ("broadcast", "replaced"),
           "undone": ("broadcast", "included", "reverted"), "ended": ("broadcast", "replaced")}
 
 
@@ -419,12 +419,12 @@ def test_setting_the_clock_while_it_runs_frees_nothing(signer, faults):
 
 
 def test_what_was_settled_and_is_sent_again_counts_from_then(signer, faults):
-    """Its bytes are public: whoever sends a dropped transaction spends at that moment, and not when it was signed."""
+    """Its bytes are public: whoever sends a replaced transaction after a reorganisation spends at that moment, and not when it was signed."""
     wallet = signer.wallet()
     signer.agent("dca", wallet, day=10, week=25)
     item = spend(signer, 10)
-    report(signer, item, "broadcast", "dropped")
-    signer.owner.ask("SETTLE", id=item.id, note="no node knows it")
+    report(signer, item, "broadcast", "dropped", "replaced")
+    signer.owner.ask("SETTLE", id=item.id, note="something else has its nonce")
     assert signer.spent("agent:dca") == 0
     faults.jump(2 * DAY, wall=False)
     assert spend(signer, 7).state == state("signed")

@@ -186,6 +186,7 @@ export default function Card({ tx, chain }: { tx: Tx; chain?: Chain }) {
       </p>
       {tx.kind === "transaction" && NOT_SIMULATED[sim.method] && <Banner kind="grey">{NOT_SIMULATED[sim.method]}</Banner>}
       {card.note && <Banner kind="amber">{plain(card.note)}</Banner>}
+      {tx.waits_for_nonce !== null && <Banner kind="amber">It waits for the transaction with nonce {tx.waits_for_nonce} of its account, which is not known here. If nobody sends that, the owner gives this one up: <code>sudo paddock wallet abandon {plain(tx.id)}</code></Banner>}
       {card.stuck && <Banner kind="amber">It was sent long ago and is in no block yet.</Banner>}
       {card.deviation && <Banner kind="red">It did something else than the simulation showed: {plain(card.deviation)}</Banner>}
       {ended && <Fate tx={tx} card={card} chain={chain} />}

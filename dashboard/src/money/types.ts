@@ -53,6 +53,7 @@ export interface Tx {
   hash: string | null;
   nonce: number | null;
   generation: number;
+  waits_for_nonce: number | null;
   card?: TxCard;
 }
 

@@ -589,6 +589,11 @@ export interface Transaction {
   nonce: number | null;
   /** How often it was signed: more than 1 after a speed-up or a cancellation. */
   generation: number;
+  /**
+   * Of a transaction that was sent: a nonce of its account before its own, which neither the chain has nor
+   * Paddock sends. Until that is sent it is not mined.
+   */
+  waits_for_nonce: number | null;
   card?: TransactionCard;
 }
 

@@ -241,7 +241,7 @@ static bool take_ticket(struct plane *p, struct http_exchange *x, struct serve_a
 
 static struct view host_for_box(struct http_exchange *x, const struct box *b, const struct plane_name *name)
 {
-	_cleanup_(buf_done) struct buf host = BUF_INIT(2 * SPEC_HOST_MAX);
+	_cleanup_(buf_done) struct buf host = BUF_INIT(2 * BOX_FIELD_HOST_MAX);
 
 	if (b->spec.mask_host.n)
 		proxy_head_mask(&host, b->spec.mask_host, name->port);

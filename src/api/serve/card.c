@@ -539,6 +539,11 @@ void card_put(struct json_out *o, const struct core *c, const struct spend_view 
 	else
 		json_out_null(o);
 	json_out_ku64(o, "generation", i->generation);
+	json_out_key(o, "waits_for_nonce");
+	if (v->waits)
+		json_out_u64(o, v->waits_for);
+	else
+		json_out_null(o);
 	if (whole)
 		put_card(o, c, v);
 	json_out_end(o, '}');

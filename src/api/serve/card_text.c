@@ -470,6 +470,14 @@ static void add_fate(struct buf *out, const struct spend_view *v)
 	}
 	if (v->stuck)
 		buf_puts(out, "  It was sent long ago and is in no block: speed it up or cancel it.\n");
+	if (v->waits)
+		buf_printf(
+			out,
+			"  It waits for the transaction %llu of its account, which is not known here. If "
+			"nobody "
+			"sends that, the owner gives this one up (paddock wallet abandon) and sets the nonce "
+			"(paddock wallet nonce).\n",
+			(unsigned long long)v->waits_for);
 	if (v->note && v->note[0]) {
 		head(out, "note"); /* a node may have written it */
 		card_quote(out, view_of(v->note), QUOTE_MOST);

@@ -244,6 +244,16 @@ static int attach_boot_id(const struct native_child *c, int proc)
 	return unlinkat(c->mounts[i], BOOT_NAME, 0) < 0 ? -errno : r;
 }
 
+/* With cgroup v1 the kernel lets each connection hold one packet in each direction beyond the limit of socket
+ * memory: packets are no larger than these windows, and over lo larger ones are not faster. The box cannot
+ * change them, and its filter ignores SO_RCVBUF. */
+static int bound_buffers(int proc)
+{
+	int r = fd_put(proc, "sys/net/ipv4/tcp_rmem", "4096 16384 32768");
+
+	return r < 0 ? r : fd_put(proc, "sys/net/ipv4/tcp_wmem", "4096 16384 65536");
+}
+
 /* Only lo, and up; low ports are everybody's, since there is nobody else. */
 int native_child_network(int proc)
 {
@@ -258,7 +268,8 @@ int native_child_network(int proc)
 	memcpy(&own.ifr_addr, &at, sizeof(at));
 	if (ioctl(fd, SIOCSIFADDR, &own) < 0)
 		return -errno;
-	return fd_put(proc, "sys/net/ipv4/ip_unprivileged_port_start", "0");
+	int r = bound_buffers(proc);
+	return r < 0 ? r : fd_put(proc, "sys/net/ipv4/ip_unprivileged_port_start", "0");
 }
 
 static int set_rlimits(const struct plan *p)

@@ -954,7 +954,7 @@ static void test_patch_outlives_a_restart(void **state)
 	struct view key = VIEW("k"), value = VIEW("v");
 	struct lifetime_patch p = { .metadata = { &key, &value, 1 },
 				    .has_metadata = true,
-				    .has_idle = true,
+				    .has_idle_seconds = true,
 				    .idle_seconds = 1000,
 				    .on_end = VIEW("stop") };
 	create(&a, "b");

@@ -203,6 +203,79 @@ static void test_json_and_back(void **state)
 	buf_done(&meta);
 }
 
+/* As version 0.1 wrote it before there was a table, with all that it could have. */
+static void test_row_of_older_version(void **state)
+{
+	static const char row[] =
+		"{\"user\":\"u\",\"workdir\":\"/"
+		"w\",\"env\":{\"A\":\"b\"},\"cpu_milli\":1500,\"memory_mb\":512,"
+		"\"pids\":99,\"nofile\":100,\"disk_mb\":7,\"ttl_seconds\":60,\"idle_seconds\":5,\"on_end\":"
+		"\"pause\","
+		"\"auto_resume\":true,\"readonly_root\":true,\"no_sudo\":true,\"timezone\":\"UTC\","
+		"\"require\":[\"cgroup.kill\"],\"snapshot\":\"s\",\"origin\":\"o\",\"workspaces\":[{\"name\":"
+		"\"w\","
+		"\"path\":\"/"
+		"data\",\"mode\":\"ro\"}],\"secrets\":[{\"name\":\"k\",\"env\":\"K\",\"version\":3}],"
+		"\"mounts\":[{\"source\":\"/srv/a\",\"path\":\"/"
+		"a\",\"mode\":\"rw\"}],\"tied\":true,\"farewell\":true,"
+		"\"ports_public\":true,\"mask_host\":\"h\",\"links\":[{\"id\":\"l1\",\"to\":\"b2\",\"port\":"
+		"80,"
+		"\"listen\":8080}],\"egress\":\"{\\\"default\\\":\\\"deny\\\",\\\"rules\\\":[{\\\"action\\\""
+		":\\\"allow\\\",\\\"host\\\":\\\"example.org\\\"}],\\\"limits\\\":{\\\"connections\\\":0,"
+		"\\\"connections_per_second\\\":0,\\\"bytes_per_second\\\":0,\\\"bytes\\\":0}}\",\"ai\":\"{}"
+		"\",\"ai_"
+		"token\":2,"
+		"\"ai_token_ends_ms\":9}";
+	static const char oldest[] = "{\"user\":\"u\",\"workdir\":\"/"
+				     "\",\"cpu_milli\":10,\"memory_mb\":16,\"pids\":4,\"nofile\":32,"
+				     "\"workspace\":\"mine\",\"workspace_readonly\":true,\"links\":null}";
+	struct buf again = BUF_INIT(65536);
+	struct box_spec s;
+	struct err e = { 0 };
+
+	if (spec_from_json(&arena, view_of(row), VIEW("{\"m\":\"n\"}"), &s, &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_true(view_is(s.user, "u") && view_is(s.workdir, "/w") && view_is(s.timezone, "UTC"));
+	assert_true(view_is(spec_map_get(&s.env, VIEW("A")), "b"));
+	assert_true(view_is(spec_map_get(&s.metadata, VIEW("m")), "n"));
+	assert_true(box_limits_equal(&s.limits, &(struct box_limits){ 1500, 512, 99, 100, 7 }));
+	assert_int_equal(s.ttl_seconds, 60);
+	assert_int_equal(s.idle_seconds, 5);
+	assert_int_equal(s.on_end, SPEC_END_PAUSE);
+	assert_true(s.auto_resume && s.readonly_root && s.no_sudo && s.tied && s.farewell && s.ports_public);
+	assert_int_equal(s.require, FEATURE_BIT(FEATURE_CGROUP_KILL));
+	assert_true(view_is(s.snapshot, "s") && view_is(s.origin, "o") && view_is(s.mask_host, "h"));
+	assert_int_equal(s.workspaces.n, 1);
+	assert_true(view_is(s.workspaces.items[0].path, "/data") && s.workspaces.items[0].readonly);
+	assert_int_equal(s.secrets.n, 1);
+	assert_true(view_is(s.secrets.items[0].env, "K") && s.secrets.items[0].version == 3);
+	assert_int_equal(s.mounts.n, 1);
+	assert_true(view_is(s.mounts.items[0].source, "/srv/a") && !s.mounts.items[0].readonly);
+	assert_int_equal(s.n_links, 1);
+	assert_true(s.links[0].port == 80 && s.links[0].listen == 8080);
+	assert_string_equal(s.links[0].to, "b2");
+	assert_non_null(s.egress);
+	assert_int_equal(s.ai_token, 2);
+	assert_int_equal(s.ai_token_ends_ms, 9);
+	/* What is written has the same members and values, in whatever order. */
+	struct json *before, *after;
+	assert_int_equal(spec_to_json(&s, &again), 0);
+	assert_int_equal(json_parse(&arena, view_of(row), &before, &e), 0);
+	assert_int_equal(json_parse(&arena, buf_view(&again), &after, &e), 0);
+	if (!json_value_equal(before, after))
+		fail_msg("%.*s", VIEW_ARG(buf_view(&again)));
+	buf_done(&again);
+
+	if (spec_from_json(&arena, view_of(oldest), VIEW("{}"), &s, &e) < 0)
+		fail_msg("%s", e.msg);
+	assert_int_equal(s.workspaces.n, 1);
+	assert_true(view_is(s.workspaces.items[0].name, "mine") && s.workspaces.items[0].readonly);
+	assert_true(view_is(s.workspaces.items[0].path, SPEC_WORKSPACE_PATH));
+	assert_int_equal(s.on_end, SPEC_END_DELETE);
+	assert_int_equal(s.n_links, 0);
+	assert_null(s.egress);
+}
+
 static void test_rows_that_make_no_sense(void **state)
 {
 	static const char *const rows[][2] = {
@@ -236,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_environment),
 		cmocka_unit_test(test_ttl),
 		cmocka_unit_test(test_json_and_back),
+		cmocka_unit_test(test_row_of_older_version),
 		cmocka_unit_test(test_rows_that_make_no_sense),
 	};
 	return cmocka_run_group_tests(tests, NULL, teardown);

@@ -3,6 +3,7 @@
  */
 #include <stdio.h>
 
+#include "box_fields.h"
 #include "box_limits.h"
 #include "poison.h"
 
@@ -25,6 +26,39 @@ static void put_limits(struct json_out *o)
 	json_out_end(o, '}');
 }
 
+struct asked {
+	int unused;
+#define FIELD(kind, name, ...) BOX_FIELD_##kind name;
+#include "box_fields.def"
+#undef FIELD
+};
+
+static void put_fields(struct json_out *o)
+{
+	static const struct {
+		struct json_field field;
+		const char *shown, *change;
+	} rows[] = {
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, ...)                                        \
+	{ { #json, .offset = offsetof(struct asked, name), BOX_FIELD_ASKED_##kind }, #shown, #change },
+#include "box_fields.def"
+#undef FIELD
+	};
+
+	json_out_key(o, "fields");
+	json_out_object(o);
+	for (size_t i = 0; i < ELEMS(rows); i++) {
+		json_out_key(o, rows[i].field.name);
+		json_out_object(o);
+		json_out_key(o, "schema");
+		json_describe_field(o, &rows[i].field);
+		json_out_kbool(o, "shown", strcmp(rows[i].shown, "HIDDEN") != 0);
+		json_out_kbool(o, "live", strcmp(rows[i].change, "LIVE") == 0);
+		json_out_end(o, '}');
+	}
+	json_out_end(o, '}');
+}
+
 int main(void)
 {
 	struct buf b = BUF_INIT(1u << 20);
@@ -33,6 +67,7 @@ int main(void)
 	json_out_init(&o, &b);
 	json_out_object(&o);
 	put_limits(&o);
+	put_fields(&o);
 	json_out_end(&o, '}');
 	fwrite(b.p, 1, b.n, stdout);
 	return b.bad || fflush(stdout) ? 1 : 0;

@@ -42,11 +42,27 @@ def limits(model, schemas):
         check(f"{limit} is fixed", "Refused" in changed.get(limit, {}).get("description", ""), model[limit]["fixed"])
 
 
+def fields(model, schemas):
+    """Every plain field is in the requests and answers that the model says, with its type; what is not the model's is listed here."""
+    made, changed, shown = (schemas[name]["properties"] for name in ("SandboxCreate", "SandboxChange", "Sandbox"))
+    other = {"SandboxCreate": "name image backend env limits ttl_seconds on_end snapshot workspace workspaces secrets mounts egress ai metadata require",
+             "SandboxChange": "metadata name ttl_seconds limits on_end"}
+    for name, members, wanted in (("SandboxCreate", made, list(model)), ("SandboxChange", changed, [name for name in model if model[name]["live"]])):
+        check(f"plain members of {name}", sorted(members.keys() - set(other[name].split())), sorted(wanted))
+        for field in members.keys() & model.keys():
+            check(f"type of {field} in {name}", kind(members[field]), kind(model[field]["schema"]))
+    for field, row in model.items():
+        check(f"whether a sandbox shows {field}", field in shown, row["shown"])
+        if field in shown:
+            check(f"type of {field} in Sandbox", kind(shown[field]), kind(row["schema"]))
+
+
 def main():
     program, root = sys.argv[1:]
     model = json.loads(subprocess.run([program], check=True, capture_output=True, text=True, timeout=60).stdout)
     schemas = yaml.safe_load((Path(root) / "api/openapi.yaml").read_text(encoding="utf-8"))["components"]["schemas"]
     limits(model["limits"], schemas)
+    fields(model["fields"], schemas)
     print(f"1..{COUNT}")
     sys.exit(1 if FAILED else 0)
 

@@ -372,6 +372,9 @@ static void test_setsockopt(void **state)
 		assert_int_equal(call6(&box, __NR_setsockopt, 0, 0 /* IP */, bpf[i]), ALLOW);
 	}
 	assert_int_equal(call6(&box, __NR_setsockopt, 0, SOL_SOCKET, SO_REUSEADDR), ALLOW);
+	assert_int_equal(call6(&box, __NR_setsockopt, 0, SOL_SOCKET, SO_SNDBUF), ALLOW);
+	assert_int_equal(call6(&box, __NR_setsockopt, 0, SOL_SOCKET, SO_RCVBUF), DENY(0));
+	assert_int_equal(call6(&box, __NR_setsockopt, 0, 0 /* IP */, SO_RCVBUF), ALLOW);
 	assert_int_equal(call6(&box, __NR_setsockopt, 0, SOL_SOCKET, 31), ALLOW);
 }
 

@@ -2307,6 +2307,9 @@ class Transaction:
     nonce: Optional[int]
     #: How often it was signed: more than 1 after a speed-up or a cancellation.
     generation: int
+    #: Of a transaction that was sent: a nonce of its account before its own, which neither the chain has nor
+    #: Paddock sends. Until that is sent it is not mined.
+    waits_for_nonce: Optional[int]
     card: Optional[TransactionCard] = None
 
     @classmethod
@@ -2339,6 +2342,7 @@ class Transaction:
             hash=d["hash"],
             nonce=d["nonce"],
             generation=d["generation"],
+            waits_for_nonce=d["waits_for_nonce"],
             card=TransactionCard._of(d["card"]) if d.get("card") is not None else None,
         )
 

@@ -278,8 +278,13 @@ int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bo
 		.image = b->spec.digest,
 		.hostname = hostname_of(b, hostname),
 		.limits = &limits,
-		.readonly_root = b->spec.readonly_root,
-		.sudo = !b->spec.no_sudo,
+#define WIRE_BOOL(name)                           b->spec.name
+#define WIRE_NOT(name)                            !b->spec.name
+#define WIRE_SECONDS                              WIRE_BOOL
+#define TO_WIRE(kind, name, json)                 .json = WIRE_##kind(name),
+#define FIELD(kind, name, json, shown, wire, ...) BOX_FIELD_IF_##wire(TO_WIRE, kind, name, json)
+#include "box_fields.def"
+#undef FIELD
 		.snapshot = view_of(snapshot ? snapshot : ""),
 		.existing = existing,
 		.backend = view_of(b->spec.backend),

@@ -34,6 +34,7 @@ void life_exited(struct core *c, struct view id, unsigned signo, bool oom);
 void life_stop_all(struct core *c);
 
 /* What of a patch needs nobody else; the caller stores it. */
+int lifetime_check_fields(const struct lifetime_patch *p, struct err *e) _must_check_;
 int lifetime_apply(struct box *b, const struct lifetime_patch *p, struct err *e) _must_check_;
 /* Looks at the deadlines anew. */
 void lifetime_watch(struct box *b);

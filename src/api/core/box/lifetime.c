@@ -196,27 +196,39 @@ static int take_labels(struct box *b, const struct json_strmap *m, struct err *e
 	return 0;
 }
 
+#define CHECK_BOOL(name)
+#define CHECK_SECONDS(name)                                                                                  \
+	if (p->has_##name && box_fields_check_seconds(p->name, #name, e) < 0)                                \
+		return -1;
+#define CHECK(kind, name) CHECK_##kind(name)
+
+int lifetime_check_fields(const struct lifetime_patch *p, struct err *e)
+{
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, ...) BOX_FIELD_IF_##change(CHECK, kind, name)
+#include "box_fields.def"
+#undef FIELD
+	return 0;
+}
+
 int lifetime_apply(struct box *b, const struct lifetime_patch *p, struct err *e)
 {
 	enum spec_on_end on_end;
 
 	on_end = b->spec.on_end;
-	if (p->has_idle && p->idle_seconds > INT32_MAX) {
-		err_set(e, ERR_INVALID, "idle_seconds must be between 0 and %d", INT32_MAX);
+	if (lifetime_check_fields(p, e) < 0)
 		return -1;
-	}
 	/* Everything is judged before anything is changed. */
 	if ((p->on_end.n && spec_take_on_end(p->on_end, &on_end, e) < 0) ||
 	    (p->has_metadata && take_labels(b, &p->metadata, e) < 0))
 		return -1;
 	b->spec.on_end = on_end;
-	if (p->has_auto_resume)
-		b->spec.auto_resume = p->auto_resume;
-	if (p->has_ports_public)
-		b->spec.ports_public = p->ports_public;
-	if (p->has_idle) {
-		b->spec.idle_seconds = p->idle_seconds;
+#define APPLY(name)                                                                                          \
+	if (p->has_##name)                                                                                   \
+		b->spec.name = p->name;
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, ...) BOX_FIELD_IF_##change(APPLY, name)
+#include "box_fields.def"
+#undef FIELD
+	if (p->has_idle_seconds)
 		b->state.used_ms = clock_wall_ms();
-	}
 	return 0;
 }

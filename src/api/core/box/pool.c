@@ -306,8 +306,14 @@ static bool is_plain(const struct core *c, const struct box_spec *s)
 	/* Whether there is another user is asked of a new box. */
 	if (!view_eq(s->user, c->config->defaults.user) && !view_is(s->user, "root"))
 		return false;
-	return !s->name.n && !s->snapshot.n && !s->workspaces.n && !s->readonly_root && !s->no_sudo &&
-	       !s->secrets.n && !s->mounts.n && !s->require;
+#define IS_SET(name)                                                                                         \
+	if (s->name)                                                                                         \
+		return false;
+#define FIELD(kind, name, json, shown, wire, twin, pool, ...) BOX_FIELD_IF_##pool(IS_SET, name)
+#include "box_fields.def"
+#undef FIELD
+	return !s->name.n && !s->snapshot.n && !s->workspaces.n && !s->secrets.n && !s->mounts.n &&
+	       !s->require;
 }
 
 /* The first of them whose image still means the same. */

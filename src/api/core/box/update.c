@@ -169,8 +169,8 @@ static int judge(struct update *u, const struct box *b, const struct lifetime_pa
 			       SPEC_NAME_MAX);
 	if (p->on_end.n && spec_take_on_end(p->on_end, &on_end, e) < 0)
 		return -1;
-	if (p->has_idle && p->idle_seconds > INT32_MAX)
-		return err_set(e, ERR_INVALID, "idle_seconds must be between 0 and %d", INT32_MAX);
+	if (lifetime_check_fields(p, e) < 0)
+		return -1;
 	if (p->has_ttl && spec_take_ttl(p->ttl_seconds, u->core->config, &u->patch.ttl_seconds, e) < 0)
 		return -1;
 	if (p->has_metadata && spec_take_metadata(&p->metadata, &u->arena, &u->patch.metadata, e) < 0)

@@ -98,10 +98,16 @@ struct lifetime_patch {
 	struct box_limits_wish limits;
 	uint64_t ttl_seconds; /* from now on; 0: no end */
 	bool has_ttl, has_limits;
-	uint64_t idle_seconds;
 	struct view on_end;
-	bool auto_resume, ports_public;
-	bool has_metadata, has_idle, has_auto_resume, has_ports_public;
+	bool has_metadata;
+#define MEMBER(kind, name)                                                                                   \
+	BOX_FIELD_##kind name;                                                                               \
+	bool has_##name;
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, ...)                                        \
+	BOX_FIELD_IF_##change(MEMBER, kind, name)
+#include "box_fields.def"
+#undef FIELD
+#undef MEMBER
 };
 struct job *lifetime_change(struct core *c, const struct actor *a, struct view id_or_name,
 			    const struct lifetime_patch *p, job_done *done, void *arg,

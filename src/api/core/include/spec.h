@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "box_fields.h"
 #include "box_limits.h"
 #include "json.h"
 
@@ -97,13 +98,13 @@ const struct spec_workspace *spec_workspace(const struct box_spec *s);
 #define SPEC_METADATA_MAX   64 /* entries */
 #define SPEC_METADATA_KEY   128
 #define SPEC_METADATA_VALUE 1024
-#define SPEC_HOST_MAX       255
 #define SPEC_BACKEND_MAX    15
 #define SPEC_LINKS_MAX      8
 #define SPEC_LINK_ID        20
 
 /* What happens to a box when its time is over or when it was idle for too long. */
 enum spec_on_end { SPEC_END_DELETE, SPEC_END_STOP, SPEC_END_PAUSE };
+#define SPEC_ENDS 3
 const char *spec_on_end_name(enum spec_on_end v);
 
 struct core;
@@ -112,18 +113,16 @@ struct box;
 struct box_wish {
 	/* Called before the box is answered, as soon as exec_ahead can be; not for every kind of box. */
 	void (*early)(struct core *c, const struct box *b);
-	struct view name, image, user, workdir; /* empty: none, or the default */
-	struct view timezone;                   /* empty: none, or the default */
-	struct view backend;                    /* empty: that of the snapshot, or the default */
+	struct view name, image; /* empty: none, or the default */
+	struct view backend;     /* empty: that of the snapshot, or the default */
+#define FIELD(kind, name, ...) BOX_FIELD_##kind name;
+#include "box_fields.def"
+#undef FIELD
 	struct json_strmap env, metadata;
 	struct box_limits_wish limits;
 	bool has_ttl;
 	uint64_t ttl_seconds;  /* 0: no end, where the configuration allows that */
-	uint64_t idle_seconds; /* 0: may be idle for ever */
 	struct view on_end;    /* "delete", "stop", "pause"; empty: delete */
-	bool auto_resume;
-	bool readonly_root;
-	bool no_sudo;          /* its users do not become root */
 	uint32_t require;      /* FEATURE_BITs that its walls must have */
 	struct view snapshot;  /* name or id; empty: none. Not together with image */
 	struct view workspace; /* a name, for SPEC_WORKSPACE_PATH; empty: none of these words */
@@ -133,9 +132,6 @@ struct box_wish {
 	struct view ai;                     /* what allowances_wish has made; empty: nothing of its own */
 	struct spec_secrets secrets;
 	struct spec_mount_list mounts;
-	bool ports_public;     /* its ports are served to whoever knows the name */
-	bool tied;             /* it ends with the connection that asked for it: box.h */
-	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
 };
 
 /* A port of the box's loopback that leads to a port of another box: bridges.c. */
@@ -146,17 +142,15 @@ struct spec_link {
 
 /* Views point into the arena that spec_make was given. */
 struct box_spec {
-	struct view name, image, digest, user, workdir;
-	struct view timezone;               /* such as Europe/Berlin; empty: as its files say */
+	struct view name, image, digest;
+#define FIELD(kind, name, ...) BOX_FIELD_##kind name;
+#include "box_fields.def"
+#undef FIELD
 	char backend[SPEC_BACKEND_MAX + 1]; /* whose walls it has; "" until create.c has chosen */
 	struct json_strmap env, metadata;
 	struct box_limits limits;
-	uint64_t ttl_seconds;  /* 0: no end */
-	uint64_t idle_seconds; /* 0: may be idle for ever */
+	uint64_t ttl_seconds; /* 0: no end */
 	enum spec_on_end on_end;
-	bool auto_resume; /* the next use of a paused box resumes it */
-	bool readonly_root;
-	bool no_sudo;         /* by wish, or by defaults.sudo */
 	uint32_t require;     /* FEATURE_BITs that its walls must have, at every start */
 	struct view snapshot; /* what it was made from, as it was called; empty: the image alone */
 	struct view origin;   /* of a fork: what the first of its kind was made from */
@@ -168,16 +162,14 @@ struct box_spec {
 	int64_t ai_token_ends_ms;      /* 0: with the box */
 	struct spec_secrets secrets;   /* what is mounted; a fork has none */
 	struct spec_mount_list mounts; /* likewise */
-	bool tied;                     /* it ends with the connection that asked for it: box.h */
-	bool farewell;     /* a program of its user runs before it is stopped or removed: farewell.c */
-	bool ports_public; /* everybody may reach its ports; else a key, a token or a signed link is needed */
-	struct view mask_host; /* the Host that its servers see, "${PORT}" is the port; empty: the client's */
+	bool farewell; /* a program of its user runs before it is stopped or removed: farewell.c */
 	struct spec_link links[SPEC_LINKS_MAX]; /* not of a wish: a copy of the box has none */
 	size_t n_links;
 };
 /* Names of features (feature.h) as bits; and as a list in JSON. */
 int spec_take_require(const struct json_strlist *names, uint32_t *ret, struct err *e) _must_check_;
-void spec_put_require(struct json_out *o, uint32_t require);
+void spec_put_require(struct json_out *o, uint32_t require);  /* `require` and its value */
+void spec_put_features(struct json_out *o, uint32_t require); /* the value */
 
 /* A user's name or number; `field` is for the message. */
 int spec_check_user(struct view v, const char *field, struct err *e) _must_check_;

@@ -43,7 +43,9 @@ struct spend_view {
 	uint64_t confirmations;      /* 0: in no block, or nobody follows it any more */
 	uint32_t needed;             /* of them, on this chain */
 	bool stuck;                  /* it was sent long ago and is in no block */
-	const char *note;            /* what hinders it now: "the node does not answer"; "": nothing */
+	bool waits;                  /* for this nonce of its account, which nobody here sends */
+	uint64_t waits_for;
+	const char *note; /* what hinders it now: "the node does not answer"; "": nothing */
 };
 struct spend_filter {
 	struct view agent; /* id or name; empty: all */

@@ -12,6 +12,8 @@
 
 #define SPEC_ARENA_MAX (1024u * 1024)
 
+extern const char *const spec_on_end_names[SPEC_ENDS];
+
 /* Checks and completes. The digest is left empty, and the backend where none was named. ERR_INVALID names
  * the field. */
 int spec_make(const struct box_wish *w, const struct config *c, struct arena *a, struct box_spec *ret,

@@ -103,11 +103,9 @@ int spec_workspaces_make(struct arena *a, const struct box_wish *w, struct spec_
 	return 0;
 }
 
-int spec_workspaces_load(struct arena *a, const struct json *list, const struct spec_workspace *old,
-			 struct spec_workspace_list *ret, struct err *e)
+int spec_workspaces_load(struct arena *a, const struct spec_workspace *old, struct spec_workspace_list *ret,
+			 struct err *e)
 {
-	if (!old->name.n)
-		return spec_workspaces_read(a, list, ret, e);
 	*ret = room(a, 1);
 	if (!ret->items)
 		return err_set(e, ERR_TOO_LARGE, "workspaces: too large");

@@ -53,6 +53,8 @@ void spend_view_of(struct core *c, const struct sgn_item *item, struct spend_vie
 		ret->confirmations = x->confirmations;
 		ret->stuck = x->stuck;
 		ret->note = x->note;
+		ret->waits = spend_has_gap(x);
+		ret->waits_for = x->waits_for;
 	}
 	if (x && x->node) {
 		ret->needed = x->node->settings.confirmations;

@@ -2,6 +2,9 @@
  * What was dropped: no node knew it for long. Whoever has its bytes can send it again, the wallet first of
  * all, and the owner may have settled it meanwhile. So it is looked for from time to time, less and less
  * often, and when a node knows it, it is under way as before and counts. See spends.h.
+ *
+ * One that was signed here was given up by the owner. A node that waits for what comes before it knows it all
+ * along: it is under way again when it is mined, and over when something else was mined with its nonce.
  */
 #include "spends.h"
 
@@ -42,11 +45,20 @@ static void later(struct spend_entry *x)
 static void on_looked_for(struct spend_call *k, const struct err *e)
 {
 	struct spend_entry *x = CONTAINER(k, struct spend_work, call)->entry;
+	const size_t n = 1 + x->n_tried;
 	bool back = false;
+	uint64_t count;
 
-	for (size_t i = 1; !e && i < k->n; i++)
+	for (size_t i = 1; !e && i < MIN(k->n, n); i++)
 		back |= k->said[i].result && k->said[i].result->type == JSON_OBJECT;
+	const bool used =
+		!e && !back && k->n > n && spend_read_u64(k->said[n].result, &count) == 0 && count > x->nonce;
 	spend_call_done(k);
+	if (used) {
+		spend_report(x, &(struct sgn_report){ .state = SGN_STATE_REPLACED,
+						      .note = VIEW("another transaction has its nonce") });
+		return;
+	}
 	if (!back) {
 		later(x);
 		return;
@@ -61,7 +73,8 @@ static void on_looked_for(struct spend_call *k, const struct err *e)
 
 void spend_watch_dropped(struct spend_entry *x)
 {
-	char hash[2 * SPEND_HASH + 1];
+	char hash[2 * SPEND_HASH + 1], account[ADDRESS_TEXT];
+	const bool ours = buf_len(&x->raw) > 0;
 
 	if (!x->n_tried || !spend_ready(x))
 		return;
@@ -69,7 +82,13 @@ void spend_watch_dropped(struct spend_entry *x)
 	spend_call_init(&x->work->call, x->node);
 	for (size_t i = 0; i < x->n_tried; i++) {
 		text_hex(x->tried[i].hash, SPEND_HASH, hash);
-		spend_call_add(&x->work->call, "eth_getTransactionByHash", "[\"0x%s\"]", hash);
+		spend_call_add(&x->work->call,
+			       ours ? "eth_getTransactionReceipt" : "eth_getTransactionByHash", "[\"0x%s\"]",
+			       hash);
+	}
+	if (ours && x->has_nonce) {
+		address_text(x->account, account);
+		spend_call_add(&x->work->call, "eth_getTransactionCount", "[\"%s\",\"latest\"]", account);
 	}
 	spend_call_go(&x->work->call, on_looked_for);
 }

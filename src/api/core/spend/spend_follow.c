@@ -21,6 +21,7 @@
 #define SOON_MS   20
 #define SLOW      10 /* times slower for what only waits for its finality */
 #define SLOW_MOST 60000
+#define GAP_POLLS 2u
 #define OF_EACH   2u /* and the receipts of all its attempts */
 
 struct spend_poll {
@@ -228,6 +229,32 @@ static void note_stuck(struct spend_entry *x, uint64_t head)
 		   head - x->since_head >= x->node->settings.stuck_blocks;
 }
 
+/* One before it that neither the chain has nor anybody here sends, as after a node that was started anew: it
+ * is never mined. Somebody else may be sending it, and once is no proof. */
+static void note_gap(struct spend_entry *x, uint64_t count, bool mined)
+{
+	uint64_t first = count;
+	bool found = true;
+
+	while (found && first < x->nonce) {
+		found = false;
+		LIST_EACH (it, &x->node->followed) {
+			const struct spend_entry *o = CONTAINER(it, struct spend_entry, following);
+			found |= o->has_nonce && o->nonce == first && address_eq(o->account, x->account) &&
+				 o->state == SGN_STATE_BROADCAST;
+		}
+		first += found;
+	}
+	const bool gap = !mined && x->state == SGN_STATE_BROADCAST && x->has_nonce && first < x->nonce;
+	x->gap_polls = gap ? MIN(x->gap_polls + 1, GAP_POLLS) : 0;
+	x->waits_for = first;
+}
+
+bool spend_has_gap(const struct spend_entry *x)
+{
+	return x->gap_polls == GAP_POLLS && x->state == SGN_STATE_BROADCAST;
+}
+
 /* True: it should be looked at again at once. */
 static bool look_at(struct spend_poll *p, size_t i)
 {
@@ -275,6 +302,7 @@ static bool look_at(struct spend_poll *p, size_t i)
 	s.n_used = x->used_polls;
 	s.used_head = x->used_head;
 	note_stuck(x, p->head);
+	note_gap(x, count, s.mined);
 	const enum spend_next next = spend_judge(&s);
 	if (!s.mined || (next == SPEND_NEXT_WAIT && !s.same_block))
 		x->has_block = false;

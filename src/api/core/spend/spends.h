@@ -86,6 +86,7 @@ struct spend_facts {
 	struct buf tx; /* {from, to, value, data} */
 	uint8_t account[ADDRESS_SIZE];
 	bool is_tx;
+	size_t at_genesis; /* 0: not asked */
 	struct spend_approval approvals[SPEND_ALLOWANCES];
 	size_t n_approvals, first_approval; /* the first answer about them */
 	void (*done)(struct spend_facts *f, const struct err *e);
@@ -147,6 +148,8 @@ struct spend_entry {
 	unsigned used_polls, free_polls;
 	int64_t unknown_ms;
 	bool has_block, stuck;
+	unsigned gap_polls; /* looks in a row at which one before it was missing */
+	uint64_t waits_for; /* its nonce */
 	uint64_t block, confirmations;
 	uint8_t block_hash[SPEND_HASH];
 
@@ -207,6 +210,7 @@ struct job *spend_again(struct core *c, struct spend_entry *x, int32_t mode, job
 void spend_follow(struct spend_entry *x);   /* it is under way on the chain */
 void spend_unfollow(struct spend_entry *x); /* accepts one that is not */
 void spend_follow_stop(struct spend_node *n);
+bool spend_has_gap(const struct spend_entry *x); /* it waits for another, that nobody here sends */
 
 /* ---- spend_judge.c: pure ---- */
 

@@ -54,6 +54,27 @@ static void put_origin(struct json_out *o, const struct box_spec *s)
 	spec_workspaces_put(o, &s->workspaces);
 }
 
+/* Behind what an answer has the plain fields (box_fields.def). */
+enum place { AFTER_NOTHING, AFTER_TENANT, AFTER_EXPIRY, AFTER_ON_END, AFTER_DISK, AFTER_END };
+#define AFTER_HIDDEN AFTER_NOTHING
+
+static void put_fields(struct json_out *o, const struct box_spec *s, enum place place)
+{
+	static const struct {
+		enum place place;
+		struct json_field field;
+	} shown[] = {
+#define FIELD(kind, name, json, shown, ...)                                                                  \
+	{ AFTER_##shown, { #json, .offset = offsetof(struct box_spec, name), BOX_FIELD_SHOWN_##kind } },
+#include "box_fields.def"
+#undef FIELD
+	};
+
+	for (size_t i = 0; i < ELEMS(shown); i++)
+		if (shown[i].place == place)
+			json_write_members(o, &(struct json_schema){ .fields = &shown[i].field, .n = 1 }, s);
+}
+
 void rest_boxes_put(struct json_out *o, const struct box *b)
 {
 	const struct box_spec *s = &b->spec;
@@ -70,13 +91,12 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	json_out_kstr(o, "image_digest", s->digest);
 	json_out_kz(o, "backend", s->backend);
 	json_out_kz(o, "tenant", b->tenant->name);
-	json_out_kstr(o, "user", s->user);
-	json_out_kstr(o, "workdir", s->workdir);
+	put_fields(o, s, AFTER_TENANT);
 	answer_put_time(o, "created_at", b->state.created_ms);
 	answer_put_time(o, "expires_at", b->state.expires_ms);
-	json_out_ku64(o, "idle_seconds", s->idle_seconds);
+	put_fields(o, s, AFTER_EXPIRY);
 	json_out_kz(o, "on_end", spec_on_end_name(s->on_end));
-	json_out_kbool(o, "auto_resume", s->auto_resume);
+	put_fields(o, s, AFTER_ON_END);
 	put_origin(o, s);
 	json_out_key(o, "secrets");
 	spec_secrets_put(o, &s->secrets);
@@ -84,15 +104,9 @@ void rest_boxes_put(struct json_out *o, const struct box *b)
 	spec_mounts_put(o, &s->mounts);
 	json_out_kwrite(o, "limits", &box_limits_schema, &s->limits);
 	put_disk(o, b);
-	json_out_kbool(o, "readonly_root", s->readonly_root);
-	json_out_kbool(o, "sudo", !s->no_sudo);
-	json_out_key(o, "timezone");
-	if (s->timezone.n)
-		json_out_str(o, s->timezone);
-	else
-		json_out_null(o);
+	put_fields(o, s, AFTER_DISK);
 	spec_put_require(o, s->require);
-	json_out_kbool(o, "ports_public", s->ports_public);
+	put_fields(o, s, AFTER_END);
 	json_out_kmap(o, "metadata", &s->metadata);
 	json_out_end(o, '}');
 }
@@ -117,7 +131,6 @@ void rest_boxes_done(void *arg, const void *result, const struct err *e)
 
 struct create_body {
 	struct box_wish wish;
-	bool has_sudo, sudo;
 	const struct json *workspace; /* a name, or an object */
 	const struct json *egress;
 	const struct json *ai;
@@ -127,26 +140,18 @@ struct create_body {
 
 #define AT(f) .offset = offsetof(struct create_body, wish.f)
 static const struct json_field create_fields[] = {
+#define FIELD(kind, name, json, ...) { #json, AT(name), BOX_FIELD_ASKED_##kind, .nullable = true },
+#include "box_fields.def"
+#undef FIELD
 	{ "name", JSON_F_STRING, AT(name), .min = 1, .nullable = true },
 	{ "image", JSON_F_STRING, AT(image), .min = 1, .max = 200, .nullable = true },
 	{ "backend", JSON_F_STRING, AT(backend), .min = 1, .nullable = true },
-	{ "user", JSON_F_STRING, AT(user), .min = 1, .nullable = true },
-	{ "workdir", JSON_F_STRING, AT(workdir), .min = 1, .nullable = true },
-	{ "timezone", JSON_F_STRING, AT(timezone), .min = 1, .nullable = true },
 	{ "env", JSON_F_STRMAP, AT(env), .nullable = true },
 	{ "metadata", JSON_F_STRMAP, AT(metadata), .nullable = true },
 	{ "limits", JSON_F_OBJECT, AT(limits), .sub = &box_limits_wish_schema, .nullable = true },
 	{ "ttl_seconds", JSON_F_U64, AT(ttl_seconds), .has = offsetof(struct create_body, wish.has_ttl),
 	  .nullable = true },
-	{ "idle_seconds", JSON_F_U64, AT(idle_seconds), .nullable = true },
 	{ "on_end", JSON_F_STRING, AT(on_end), .min = 1, .nullable = true },
-	{ "auto_resume", JSON_F_BOOL, AT(auto_resume), .nullable = true },
-	{ "readonly_root", JSON_F_BOOL, AT(readonly_root), .nullable = true },
-	{ "sudo", JSON_F_BOOL, .offset = offsetof(struct create_body, sudo),
-	  .has = offsetof(struct create_body, has_sudo), .nullable = true },
-	{ "ports_public", JSON_F_BOOL, AT(ports_public), .nullable = true },
-	{ "delete_on_disconnect", JSON_F_BOOL, AT(tied), .nullable = true },
-	{ "mask_host", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
 	{ "snapshot", JSON_F_STRING, AT(snapshot), .min = 1, .max = 200, .nullable = true },
 	{ "workspace", JSON_F_ANY, .offset = offsetof(struct create_body, workspace), .nullable = true },
 	{ "workspaces", JSON_F_ANY, .offset = offsetof(struct create_body, workspaces), .nullable = true },
@@ -233,7 +238,6 @@ static void create(struct request *r)
 
 	if (request_read(r, &create_schema, &body) < 0)
 		return;
-	body.wish.no_sudo = body.has_sudo && !body.sudo;
 	if (read_mount(r, body.workspace, &body.wish, &e) < 0 ||
 	    read_egress(r, body.egress, &body.wish, &e) < 0 || read_ai(r, body.ai, &body.wish, &e) < 0 ||
 	    spec_secrets_read(&r->arena, body.secrets, true, &body.wish.secrets, &e) < 0 ||

@@ -67,10 +67,12 @@ static const struct json_field patch_fields[] = {
 	  .nullable = true },
 	{ "ttl_seconds", JSON_F_U64, AT(ttl_seconds), HAS(ttl), .nullable = true },
 	{ "metadata", JSON_F_STRMAP, AT(metadata), HAS(metadata), .nullable = true },
-	{ "idle_seconds", JSON_F_U64, AT(idle_seconds), HAS(idle), .nullable = true },
 	{ "on_end", JSON_F_STRING, AT(on_end), .min = 1, .nullable = true },
-	{ "auto_resume", JSON_F_BOOL, AT(auto_resume), HAS(auto_resume), .nullable = true },
-	{ "ports_public", JSON_F_BOOL, AT(ports_public), HAS(ports_public), .nullable = true },
+#define PATCHED(kind, name, json) { #json, AT(name), HAS(name), BOX_FIELD_ASKED_##kind, .nullable = true },
+#define FIELD(kind, name, json, shown, wire, twin, pool, change, ...)                                        \
+	BOX_FIELD_IF_##change(PATCHED, kind, name, json)
+#include "box_fields.def"
+#undef FIELD
 };
 #undef AT
 #undef HAS

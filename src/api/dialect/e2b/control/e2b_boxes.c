@@ -125,7 +125,7 @@ struct network_body {
 #define AT(f) .offset = offsetof(struct network_body, f)
 static const struct json_field network_fields[] = {
 	{ "allowPublicTraffic", JSON_F_BOOL, AT(allow_public), .nullable = true },
-	{ "maskRequestHost", JSON_F_STRING, AT(mask_host), .max = SPEC_HOST_MAX, .nullable = true },
+	{ "maskRequestHost", JSON_F_STRING, AT(mask_host), .max = BOX_FIELD_HOST_MAX, .nullable = true },
 	{ "allowOut", JSON_F_STRLIST, AT(out.allow_out), .nullable = true },
 	{ "denyOut", JSON_F_STRLIST, AT(out.deny_out), .nullable = true },
 	{ "rules", JSON_F_ANY, AT(out.rules), .nullable = true },
