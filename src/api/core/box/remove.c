@@ -1,8 +1,8 @@
 /*
  * Removes a box: the keeper destroys it, then its row is deleted, then the waiting callers are told. A
- * crash in between leaves a row that says "deleting", never a box without a row, and the next start goes on with it
- * (remove_resume). If a client asked for the removal, a failure is its answer and the box stays as it was. If the box has expired or its
- * creation failed, the removal is repeated until it works.
+ * crash in between leaves a row that says "deleting", never a box without a row, and the next start goes on
+ * with it (remove_resume). If a client asked for the removal, a failure is its answer and the box stays as it
+ * was. If the box has expired or its creation failed, the removal is repeated until it works.
  */
 #include <errno.h>
 #include <stdlib.h>
