@@ -242,17 +242,20 @@ static int run_allow(struct cmd_ctx *ctx, const void *flags, size_t n _unused_, 
 		     struct err *e)
 {
 	_cleanup_(owner_done) struct owner o = OWNER_INIT;
+	_cleanup_(session_done) struct session s = SESSION_INIT;
 	struct allow a = { .arena = &ctx->arena, .f = flags };
+	struct owner_flags to = a.f->owner;
 	struct json *agent;
 	char scope[96];
 
+	to.session = &ctx->session;
 	if (a.f->pause && a.f->resume)
 		return err_set(e, ERR_INVALID, "--pause and --resume together mean nothing");
 	if (a.f->rules && strcmp(a.f->rules, "-") == 0 && !a.f->yes)
 		return err_set(e, ERR_INVALID,
 			       "rules from standard input need --yes: it cannot be asked there");
-	if (owner_open(&o, &a.f->owner, &ctx->arena, e) < 0 ||
-	    cmd_allow_agent(ctx, operands[0], &agent, scope, e) < 0)
+	if (owner_open(&o, &to, &ctx->arena, e) < 0 || session_open(&s, &ctx->session, &ctx->arena, e) < 0 ||
+	    owner_same(&o, &s, e) < 0 || cmd_allow_agent(ctx, operands[0], &agent, scope, e) < 0)
 		return -1;
 	a.manifest = json_get(agent, "manifest");
 	return only_pause(a.f) ? change_pause(&a, ctx, &o, scope, e)

@@ -2,6 +2,7 @@
  * See local.h. The note names the process; `serve` becomes paddockd without changing
  * its pid, so that a note of a daemon that has ended is seen as such.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@ static bool take(const struct json *doc, const char *key, char *ret, size_t size
 
 void local_find(struct local_daemon *ret)
 {
-	_cleanup_(closep) int fd = open(LOCAL_NOTE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	_cleanup_(closep) int fd = open(CONFIG_NOTE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	char text[NOTE_MAX];
 	struct arena a = ARENA_INIT(64u << 10);
 	struct json *doc = NULL;
@@ -69,6 +70,24 @@ void local_find(struct local_daemon *ret)
 	arena_done(&a);
 }
 
+bool local_has_others(void)
+{
+	DIR *d = opendir("/proc");
+	unsigned n = 0;
+
+	for (struct dirent *de; d && (de = readdir(d));) {
+		static const char serve[] = "paddockd\0serve"; /* with the NUL between and the one behind */
+		_cleanup_(buf_done) struct buf args = BUF_INIT(4096);
+		char path[300];
+		snprintf(path, sizeof(path), "/proc/%s/cmdline", de->d_name);
+		if (de->d_name[0] >= '1' && de->d_name[0] <= '9' && fd_slurp(AT_FDCWD, path, &args) >= 0)
+			n += view_eq(buf_view(&args), (struct view){ serve, sizeof(serve) });
+	}
+	if (d)
+		closedir(d);
+	return n > 1;
+}
+
 int local_announce(const struct local_daemon *d, struct err *e)
 {
 	_cleanup_(buf_done) struct buf b = BUF_INIT(NOTE_MAX);
@@ -87,6 +106,6 @@ int local_announce(const struct local_daemon *d, struct err *e)
 	json_out_ku64(&o, "pid", (uint64_t)getpid());
 	json_out_end(&o, '}');
 	buf_putc(&b, '\n');
-	r = b.bad ? b.bad : fd_replace(AT_FDCWD, LOCAL_NOTE, b.p, b.n, 0644, false);
-	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "%s", LOCAL_NOTE) : 0;
+	r = b.bad ? b.bad : fd_replace(AT_FDCWD, CONFIG_NOTE, b.p, b.n, 0644, false);
+	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "%s", CONFIG_NOTE) : 0;
 }

@@ -18,6 +18,8 @@
 #include "local.h"
 #include "settings.h"
 #include "show.h"
+#include "text.h"
+#include "url.h"
 #include "wire_gen.h"
 
 #include "poison.h"
@@ -32,6 +34,40 @@ const struct opt owner_opts[OWNER_OPTS] = {
 
 /* ---- the channel ---- */
 
+static bool is_same(const char *a, const char *b)
+{
+	struct url x, y;
+	struct err e = { 0 };
+
+	return url_parse(view_of(a), &x, &e) == 0 && url_parse(view_of(b), &y, &e) == 0 &&
+	       strcmp(x.port, y.port) == 0 && ((x.loopback && y.loopback) || strcmp(x.host, y.host) == 0);
+}
+
+/* Whoever names a daemon by its address means that one, and not the one that this machine has a note of. */
+static int check_note(const struct owner_flags *f, const struct local_daemon *local, struct arena *a,
+		      struct err *e)
+{
+	const char *url;
+
+	if (session_named(f->session ? f->session : &(struct session_flags){ 0 }, a, &url, e) < 0)
+		return -1;
+	if (!url) {
+		if (local->run_dir[0] && local_has_others())
+			fprintf(stderr,
+				"paddock: several daemons run on this machine; this is about the one at %s "
+				"(%s)\n",
+				local->url, local->run_dir);
+		return 0;
+	}
+	if (local->run_dir[0] && is_same(url, local->url))
+		return 0;
+	return err_set(e, ERR_INVALID,
+		       "%.100s is named, and wallets are reached through the run directory of a daemon. The "
+		       "one that is "
+		       "known is of %.100s: say with --run-dir which is meant",
+		       url, local->run_dir[0] ? local->url : "none");
+}
+
 static int find_run_dir(const struct owner_flags *f, struct arena *a, const char **ret, struct err *e)
 {
 	const char *env = getenv("PADDOCK_RUN_DIR");
@@ -44,6 +80,8 @@ static int find_run_dir(const struct owner_flags *f, struct arena *a, const char
 		return 0;
 	}
 	local_find(&local);
+	if (check_note(f, &local, a, e) < 0)
+		return -1;
 	if (local.run_dir[0]) {
 		*ret = arena_str(a, view_of(local.run_dir));
 	} else {
@@ -158,6 +196,46 @@ int owner_call(struct owner *o, uint16_t type, const struct pb_msg *request_msg,
 }
 
 /* ---- what most commands begin with ---- */
+
+/* The entry of the audit log that the api of another signer does not have: its hash covers all before it. */
+static int has_entry(struct owner *o, uint64_t seq, struct view hash, bool *ret, struct err *e)
+{
+	struct sgn_audit_reply log;
+	char text[2 + 2 * 32 + 1] = "0x";
+
+	if (owner_call(o, SGN_SIGNER_TYPE_AUDIT, &sgn_audit_msg,
+		       &(struct sgn_audit){ .after = seq - 1, .max = 1 }, &sgn_audit_reply_msg, &log, e) < 0)
+		return -1;
+	*ret = log.entries.n == 1 && log.entries.items[0].hash.n == 32;
+	if (*ret) {
+		text_hex(log.entries.items[0].hash.p, 32, text + 2);
+		*ret = view_eq(hash, view_of(text));
+	}
+	return 0;
+}
+
+int owner_same(struct owner *o, struct session *s, struct err *e)
+{
+	const struct session_call call = { .method = "GET", .path = VIEW("/v1/signer") };
+	struct json *status;
+	uint64_t seq = 0;
+	bool same = false;
+
+	if (session_call(s, &call, &status, e) < 0)
+		return -1;
+	const struct json *available = json_get(status, "available"), *j = json_get(status, "audit_seq");
+	if (available && available->type == JSON_BOOL && available->boolean &&
+	    (!j || json_to_u64(j, &seq) < 0))
+		return 0; /* of a tenant's key, which is not told */
+	if (seq && has_entry(o, seq, session_text(status, "audit_hash"), &same, e) < 0)
+		return -1;
+	return same ? 0
+		    : err_set(e, ERR_INVALID,
+			      "the daemon at %s is not the one whose wallets these are: name both with --url "
+			      "and "
+			      "--run-dir",
+			      s->client.url.authority);
+}
 
 int owner_wallet(struct owner *o, const char *name, struct sgn_wallet *ret, struct err *e)
 {

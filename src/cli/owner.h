@@ -7,11 +7,13 @@
 #include "arena.h"
 #include "err.h"
 #include "opts.h"
+#include "session.h"
 #include "signer_gen.h"
 
 /* First in the flags of every command that opens the channel. */
 struct owner_flags {
 	const char *run_dir;
+	const struct session_flags *session; /* of a command that asks the daemon, too; else NULL */
 };
 enum { OWNER_OPTS = 1 };
 extern const struct opt owner_opts[OWNER_OPTS];
@@ -28,6 +30,10 @@ void owner_done(struct owner *o);
 /* One call and its answer, which lives in the arena. `reply` may be NULL. */
 int owner_call(struct owner *o, uint16_t type, const struct pb_msg *request_msg, const void *msg,
 	       const struct pb_msg *reply_msg, void *reply, struct err *e) _must_check_;
+
+/* For a command that asks both: whether the daemon of the session is the one of this channel. By the chain of
+ * the audit log, which no two signers share. */
+int owner_same(struct owner *o, struct session *s, struct err *e) _must_check_;
 
 /* A wallet by its id, or by its label where only one has it. */
 int owner_wallet(struct owner *o, const char *name, struct sgn_wallet *ret, struct err *e) _must_check_;

@@ -74,6 +74,7 @@ static int read_key(struct session *s, const char *path, struct err *e)
 /* Where the daemon is, and what was found beside its address. */
 struct place {
 	const char *url, *ca;
+	bool named;                    /* by somebody, and not found */
 	struct contexts_entry context; /* .name NULL: not of a context */
 	struct local_daemon local;     /* .url "": not of this machine's daemon */
 };
@@ -126,6 +127,7 @@ static int find_place(const struct session_flags *f, struct arena *a, struct pla
 		if (!p->ca)
 			p->ca = p->context.ca;
 	}
+	p->named = url != NULL;
 	local_find(&p->local);
 	if (!url && p->local.url[0])
 		url = p->local.url;
@@ -148,6 +150,16 @@ static int open_at(struct session *s, const struct place *p, struct arena *a, st
 	*s = (struct session){ .arena = a };
 	client_init(&s->client, &url, NULL);
 	s->client.ca = p->ca;
+	return 0;
+}
+
+int session_named(const struct session_flags *f, struct arena *a, const char **ret, struct err *e)
+{
+	struct place p;
+
+	if (find_place(f, a, &p, e) < 0)
+		return -1;
+	*ret = p.named ? p.url : NULL;
 	return 0;
 }
 

@@ -33,6 +33,9 @@ struct session {
 enum { SESSION_OPTS = 4 };
 extern const struct opt session_opts[SESSION_OPTS];
 
+/* The address that somebody has named: --url, --context, PADDOCK_URL or a context; NULL: nobody has. */
+int session_named(const struct session_flags *f, struct arena *a, const char **ret,
+		  struct err *e) _must_check_;
 /* Finds the address only: for what needs no key. */
 int session_find(struct session *s, const struct session_flags *f, struct arena *a,
 		 struct err *e) _must_check_;

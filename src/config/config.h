@@ -16,6 +16,7 @@
 
 /* Host ids of one box lie this far from those of the next: its 65536 and a gap. A round
  * stride would put the same user of all boxes into one bucket of the kernel's table. */
+#define CONFIG_NOTE       "/run/paddock.json" /* of the daemon of this machine: see src/cli/local.h */
 #define CONFIG_UID_STRIDE 65664u
 #define CONFIG_UID_LEAST  100000u /* the machine's own users and services lie below */
 

@@ -31,6 +31,7 @@
 #include "fd.h"
 #include "gate.h"
 #include "gauges.h"
+#include "json.h"
 #include "kernel.h"
 #include "log.h"
 #include "native_walls.h"
@@ -45,6 +46,7 @@
 #include "vault.h"
 #include "poison.h"
 
+#define NOTE_MAX         8192
 #define NICE             (-10)
 #define STANDARD_DISK_MB UINT64_C(10240)
 #define GROW_MS          1000
@@ -502,6 +504,23 @@ int serve_read_config(int fd, struct arena *a, struct config *c, struct err *e)
 	return config_from_json(a, copy, c, e);
 }
 
+/* `paddock serve` has left it with our pid, unless another daemon's was there. */
+static void take_note_away(void)
+{
+	_cleanup_(buf_done) struct buf text = BUF_INIT(NOTE_MAX);
+	struct arena a = ARENA_INIT(64u << 10);
+	struct json *doc;
+	struct err e = { 0 };
+	uint64_t pid;
+
+	if (fd_slurp(AT_FDCWD, CONFIG_NOTE, &text) >= 0 && json_parse(&a, buf_view(&text), &doc, &e) == 0) {
+		const struct json *j = json_get(doc, "pid");
+		if (j && json_to_u64(j, &pid) == 0 && pid == (uint64_t)getpid())
+			(void)unlink(CONFIG_NOTE);
+	}
+	arena_done(&a);
+}
+
 int serve_main(int config_fd)
 {
 	static struct keeper k; /* one keeper, and its size need not be on a stack */
@@ -523,6 +542,7 @@ int serve_main(int config_fd)
 	}
 	if (r < 0) {
 		log_error("%s", e.msg);
+		take_note_away();
 		arena_done(&a);
 		return 1;
 	}
@@ -536,6 +556,7 @@ int serve_main(int config_fd)
 	r = loop_run(k.loop);
 	ahead_drop(&k);
 	walls_close(&k.walls, k.boxes.by_id.n == 0);
+	take_note_away();
 	arena_done(&a);
 	return r < 0 ? 1 : r;
 }

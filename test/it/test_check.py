@@ -36,12 +36,14 @@ PLANTED = {
     "layers": ("src/base/planted.h", '#include "loop.h"\n'),
     "names": ("docs/planted.md", "See `src/base/nosuch.c`, run `paddock frobnicate`, set `data.nosuch`.\n"),
     "duplicates": ("src/base/planted.c", None),
+    "mutants": ("test/mutants/list.txt", "[gone] what is planted stands nowhere\nfile src/base/buf.c\ntest unit:buf\n- no_such_line();\n+ ;\n"),
 }
 EXPECTED = {
     "format": ["src/base/planted.c"],
     "layers": ["base may not include loop.h of os"],
     "names": ["no file src/base/nosuch.c", "no command `paddock frobnicate`", "no setting data.nosuch"],
     "duplicates": ["src/base/planted.c", "src/base/buf.c"],
+    "mutants": ["gone: src/base/buf.c has 'no_such_line();' 0 times"],
 }
 
 
@@ -50,11 +52,14 @@ def test_a_planted_fault_is_found(tree, check):
     before, _ = findings(tree, check)
     name, content = PLANTED[check]
     place = tree / name
+    was = place.read_bytes() if place.exists() else None
     try:
         place.write_text(content if content is not None else (tree / "src/base/buf.c").read_text())
         code, out = findings(tree, check)
     finally:
         place.unlink()
+        if was is not None:
+            place.write_bytes(was)
     assert before == 0
     assert code == 1
     for words in EXPECTED[check]:

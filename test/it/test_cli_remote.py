@@ -11,8 +11,10 @@ import urllib.request
 
 import pytest
 
+import agents_kit
 import paddock
 from clitool import Cli
+from spend_kit import owner
 
 
 @pytest.fixture(scope="module")
@@ -222,6 +224,56 @@ def test_found_from_any_directory(own_daemon, home):
     assert wallets.returncode == 0 and b"ADDRESS" in wallets.stdout, wallets
     subprocess.run([*into, "chmod", "666", "/run/paddock.json"], check=True)
     assert ls().returncode == 1, "a note that others could have written is not believed"
+
+
+def test_wallets_are_those_of_the_daemon_that_is_named(daemon, own_daemon, home, workdir):
+    """Beside the daemon of the note there is another, which PADDOCK_URL names: its signer is meant, or nothing is done. The note goes with its
+    daemon."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    run = workdir / "a-run-of-its-own"
+    run.mkdir()
+
+    def own_run():
+        paddock.die_with_parent()
+        unshare()
+        subprocess.run(f"mount --make-rprivate / && mount --bind {run} /run", shell=True, check=True)
+
+    noted = own_daemon(listen=f"127.0.0.1:{port}", prepare=own_run).start()
+    environment = bare(home).environment
+
+    def call(*arguments, **more):
+        done = subprocess.run(["nsenter", f"--mount=/proc/{noted.keeper_pid}/ns/mnt", paddock.BIN / "paddock", *arguments], env={**environment, **more}, cwd="/",
+                              capture_output=True, check=False, timeout=60)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def labels(one):
+        text = Cli(one, PADDOCK_RUN_DIR=one.run_dir).ok("wallet", "ls")
+        return [line.split()[1] for line in text.splitlines()[1:]]
+
+    noted_url, other = f"http://127.0.0.1:{port}", {"PADDOCK_URL": daemon.url, "PADDOCK_API_KEY": daemon.key}
+    code, _, err = call("wallet", "new", "wrong", **other)
+    assert code != 0 and noted_url in err and daemon.url in err and "--run-dir" in err, err
+    assert labels(noted) == []
+    for more in ({}, {"PADDOCK_URL": noted_url}, {"PADDOCK_URL": f"http://localhost:{port}/"}):
+        code, out, err = call("wallet", "ls", **more)
+        assert code == 0 and out.startswith("ID"), (more, err)
+        assert ("several daemons" in err and noted_url in err) == (not more), err  # which it is, where nobody said it
+    # Both named, and of two daemons: the agent is one's and the rules would be the other's.
+    assert call("wallet", "test", "4", "--name", "till", "--run-dir", noted.run_dir)[0] == 0
+    made = daemon.client().post("/v1/agents", {"manifest": agents_kit.manifest(), "consent": True, "name": "astray"})
+    assert made.status == 201, made
+    try:
+        code, _, err = call("agent", "allow", "astray", "--wallet", "till", "--limit", "1", "--yes", "--run-dir", noted.run_dir, **other)
+        assert code != 0 and "is not the one whose wallets these are" in err, err
+        peer = owner(noted)
+        assert not peer.ask("RULES_GET", scope=f"agent:{made.json()['id']}").rules.wallets
+        peer.close()
+    finally:
+        paddock.until(lambda: daemon.client().delete(f"/v1/agents/{made.json()['id']}").status in (204, 404), "the agent is removed")
+    assert (run / "paddock.json").exists()
+    noted.stop()
+    assert not (run / "paddock.json").exists(), "the note of a daemon that has ended"
 
 
 def unshare():

@@ -913,3 +913,23 @@ def test_kill_9_at_each_state(daemon, shaky, honest, other, who):
     shaky.until_state(id, "final", timeout=60)
     assert other.balance(FRIEND) == before + value
     assert len([t for t in shaky.list() if t["value"] == str(value)]) == 1 and card["hash"]
+
+
+def test_removing_an_agent_takes_back_what_was_approved(daemon, agents, anvil):
+    """Approved and held back for its cool-down: it is cancelled with what waits, before the removal is answered, and counts no more."""
+    stranger = "0x00000000000000000000000000000000000000d9"
+    agent = agents("leaving")
+    bank = Bank(daemon, agent, index=4, cool_down_s=3600)
+    made = {}
+    for value in (1901, 1902):
+        got = bank.send(value, stranger, headers={"Prefer": "respond-async"}).result(60)
+        assert got["status"] == 202, got
+        made[value] = bank.get(got["body"]["id"])
+    bank.approve(made[1901])
+    assert [bank.get(x["id"])["state"] for x in made.values()] == ["approved", "pending"] and bank.counted() == 1901 + 1902
+    api = daemon.client()
+    paddock.until(lambda: api.delete(agent.path).status in (204, 404), "the agent is removed")
+    for item in made.values():
+        now = bank.get(item["id"])
+        assert (now["state"], now["decided_by"]) == ("cancelled", "removal of the agent"), now
+    assert bank.counted() == 0

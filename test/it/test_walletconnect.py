@@ -152,6 +152,42 @@ def test_a_refused_pairing_and_one_without_our_chains(daemon, relay, wallet):
     assert sessions(daemon) == [] and SECOND not in external(daemon)
 
 
+FORGED = {
+    "another controller": {"controller": {"publicKey": "ab" * 32, "metadata": {"name": "x", "description": "", "url": "", "icons": []}}},
+    "no controller": {"controller": {}},
+    "an account of a chain that was not asked for": {"namespaces": {"eip155": {"accounts": [f"eip155:1:{FIRST}"], "methods": ["eth_sendTransaction"], "events": []}}},
+    "no account": {"namespaces": {"eip155": {"accounts": [], "methods": ["eth_sendTransaction"], "events": []}}},
+    "a namespace of something else": {"namespaces": {"solana": {"accounts": ["solana:x:y"], "methods": [], "events": []}}},
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+def test_a_settlement_that_is_forged_is_refused(daemon, relay, wallet, what):
+    """Of a wallet that is not WalletKit: each part of a settlement is compared with what was agreed on, and the same wallet is taken without it."""
+    it = wallet(address=SECOND)
+    it.do("forge", parts=FORGED[what])
+    try:
+        answered = len(relay.published(1103))
+        it.tell("pair", uri=daemon.client().post("/v1/wallets/connect", {"chains": [CHAIN]}).json()["uri"])
+        paddock.until(lambda: len(relay.published(1103)) > answered, "the offer is answered")
+        it.wait("session", "failed", what=None)  # how the wallet has taken that
+        assert sessions(daemon) == []
+    finally:
+        it.do("forge", parts={})
+    session = connect(daemon, it, chains=[CHAIN])
+    assert session["accounts"] == [f"{CHAIN}:{SECOND}"]
+
+
+def test_only_accounts_that_were_asked_for_are_taken(daemon, wallet):
+    it = wallet(address=SECOND)
+    accounts = [f"eip155:1:{SECOND}", f"{CHAIN}:{SECOND}", f"eip155:1:{FIRST}"]
+    it.do("forge", parts={"namespaces": {"eip155": {"accounts": accounts, "methods": ["eth_sendTransaction"], "events": []}}})
+    try:
+        assert connect(daemon, it, chains=[CHAIN])["accounts"] == [f"{CHAIN}:{SECOND}"]
+    finally:
+        it.do("forge", parts={})
+
+
 def test_accounts_change(daemon, relay, wallet):
     it = wallet()
     connect(daemon, it, chains=[CHAIN, "eip155:5"])

@@ -1,5 +1,6 @@
 """Requests that are approved here and confirmed in a wallet elsewhere: WalletKit is the wallet, anvil the chain."""
 
+import contextlib
 import json
 import os
 import signal
@@ -209,6 +210,43 @@ def test_killed_while_the_owner_thinks(bank, daemon, relay, person, anvil):
     hash = person.wait("answered")["result"]
     assert bank.until_state(item["id"], "included", "confirmed", "final")["hash"] == hash
     assert len(relay.published(1108)) == count + 1
+
+
+@contextlib.contextmanager
+def vault_stopped(daemon):
+    pid = next(p for p, name in daemon.programs().items() if name == "paddock-vault")
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("killed", (False, True), ids=("stopped", "killed"))
+def test_a_wallet_is_asked_when_its_number_is_kept(bank, daemon, relay, person, killed):
+    """A number that was sent and not written down would be sent again after a restart: paid twice. While the vault does not write, the wallet
+    is not asked; when the api dies then, it never is."""
+    count = len(relay.published(1108))
+    person.do("mode", to="approve")
+    with vault_stopped(daemon):
+        listed = signer.pb.AddressRule(chain=31337, address=bytes.fromhex(FRIEND[2:]))
+        bank.allow(addresses=[listed], auto_below=signer.amount(100), expiry_s=8 if killed else 300, **RULES)
+        value = 31 + killed
+        answer = bank.send(value)
+        item = paddock.until(lambda: next((t for t in bank.list(state="awaiting_wallet") if int(t["value"]) == value), None), "it waits for the wallet")
+        person.do("ping")  # whose answer is behind all that was sent before
+        assert len(relay.published(1108)) == count, "the wallet was asked before its number was kept"
+        if killed:
+            daemon.kill_api()
+    bank.allow(**RULES)
+    if killed:
+        bank.until_state(item["id"], "wallet_timeout")
+        person.do("ping")
+        assert len(relay.published(1108)) == count
+    else:
+        assert answer.result(60)["status"] == 200
+        bank.until_state(item["id"], "included", "confirmed", "final")
+        assert len(relay.published(1108)) == count + 1
 
 
 def test_answered_while_the_daemon_is_down(bank, daemon, relay, person):

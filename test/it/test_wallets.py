@@ -359,7 +359,8 @@ def test_the_apis_own_channel_is_not_the_owners(daemon, cli, api):
     cli.ok("wallet", "test", "4", "--name", "coveted")
     wallet = next(w for w in ask(daemon, "WALLET_LIST").wallets if w.label == "coveted")
     rules = pb.Rules(scope="agent:own", wallets=[pb.AgentWallet(chain=31337, wallet=wallet.id)], limits=[pb.Limit(chain=31337, asset=rig.NATIVE, per_tx=rig.amount(1))])
-    owners = {"WALLET_EXPORT": {"id": wallet.id, "password": b"12345678"}, "WALLET_REMOVE": {"id": wallet.id}, "SETTLE": {"id": "x"}}
+    owners = {"WALLET_EXPORT": {"id": wallet.id, "password": b"12345678"}, "WALLET_REMOVE": {"id": wallet.id}, "SETTLE": {"id": "x"}, "ABANDON": {"id": "x"},
+              "NONCE": {"wallet": wallet.id, "chain": 31337}}
     table = re.findall(r"CALL\((\w+), \w+, \w+, OWNER\)", (paddock.ROOT / "src/signer/calls.c").read_text())
     assert set(table) == set(owners), "each call that is the owner's alone is tried here"
     paddock.until(lambda: api.get("/v1/wallets").status == 200, "the api has its channel")

@@ -14,13 +14,13 @@ const core = new Core({ relayUrl: relay, projectId: project, storageOptions: { d
   telemetryEnabled: false, logger: "silent" });
 const kit = await WalletKit.init({ core, metadata });
 const held = [];
-if (lasts) { // seconds, for its sessions: WalletKit itself offers nothing but a week
-  const encode = core.crypto.encode.bind(core.crypto);
-  core.crypto.encode = (topic, payload, options) => {
-    if (payload.method === "wc_sessionSettle") payload.params.expiry = Math.floor(Date.now() / 1000) + lasts;
-    return encode(topic, payload, options);
-  };
-}
+// What WalletKit itself would never send. `lasts` are seconds, for its sessions; `forged` replaces parts of what it settles.
+let forged = {};
+const encode = core.crypto.encode.bind(core.crypto);
+core.crypto.encode = (topic, payload, options) => {
+  if (payload.method === "wc_sessionSettle") Object.assign(payload.params, lasts ? { expiry: Math.floor(Date.now() / 1000) + lasts } : {}, forged);
+  return encode(topic, payload, options);
+};
 let mode = "approve";
 
 const namespaces = (list) => ({ eip155: { chains: list, accounts: list.map((c) => `${c}:${account.address}`),
@@ -72,6 +72,7 @@ const commands = {
   count: () => Object.keys(kit.getActiveSessions()).length,
   pair: ({ uri }) => kit.pair({ uri }),
   mode: ({ to }) => void (mode = to),
+  forge: ({ parts }) => void (forged = parts),
   release: async ({ to }) => { mode = to ?? "approve"; for (const one of held.splice(0)) await answer(one); },
   forget: () => void held.splice(0),
   disconnect: () => Promise.allSettled(Object.keys(kit.getActiveSessions()).map((topic) => kit.disconnectSession({ topic, reason: getSdkError("USER_DISCONNECTED") }))),
