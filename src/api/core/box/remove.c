@@ -57,7 +57,7 @@ static void note(struct box *b)
 
 static void failed(struct box *b, const struct err *e)
 {
-	if (b->in->core->stopping) { /* the next start sees to it */
+	if (b->in->core->stopping || b->in->core->keeper->lost) { /* the next start sees to it */
 		tell_waiters(b, e);
 		if (b->in->hidden)
 			boxes_free_later(b);

@@ -37,6 +37,7 @@ static void on_closed(struct mux *m, const struct err *why)
 
 	log_error("the keeper's channel is lost: %s", why->msg);
 	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
+	c->keeper->lost = true;
 	mux_stop(m, &e);
 	c->keeper->on_lost(c);
 }
