@@ -5,10 +5,12 @@ is replaced by a word in <>, so that a difference is one of behaviour. `PADDOCK_
 the recordings anew; without it, a difference fails.
 """
 
+import contextlib
 import difflib
 import json
 import os
 import re
+import sqlite3
 from pathlib import Path
 
 PLACE = Path(__file__).parent / "golden"
@@ -57,7 +59,7 @@ class Normal:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
-            if value and (FIGURES.fullmatch(member) or self.figures and self.figures.fullmatch(member)):
+            if FIGURES.fullmatch(member) or value and self.figures and self.figures.fullmatch(member):
                 return "<number>"
         return value
 
@@ -79,6 +81,38 @@ def written(document):
     """A JSON document as text, with its members in their order."""
     short = json.dumps(document, ensure_ascii=False)
     return short if len(short) <= SHORT else json.dumps(document, ensure_ascii=False, indent=1)
+
+
+# ---- databases ------------------------------------------------------------
+
+MAPS = {"env", "metadata"}  # whose members are the clients' own
+
+
+def paths(document, at=""):
+    """(path, type) of everything in a document; the members of a list are [], those of a map <name>."""
+    if isinstance(document, dict) and document:
+        for name, value in document.items():
+            yield from paths(value, f"{at}.<name>" if at.rpartition(".")[2] in MAPS else f"{at}.{name}")
+    elif isinstance(document, list) and document:
+        for value in document:
+            yield from paths(value, at + "[]")
+    else:
+        yield at.lstrip(".") or ".", json.dumps(shape(document))
+
+
+def tables(file):
+    """{table, index, trigger: its SQL, and what is in the JSON of its rows}"""
+    found = {}
+    with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True)) as db:
+        for name, sql in db.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall():
+            documents = set()
+            if sql.startswith("CREATE TABLE"):
+                cursor = db.execute(f"SELECT * FROM {name}")
+                columns = [column for column, *_ in cursor.description]
+                documents = {f"{column}: {path} {kind}" for row in cursor for column, value in zip(columns, row)
+                             if isinstance(value, str) and value[:1] in ("{", "[") for path, kind in paths(json.loads(value))}
+            found[name] = "\n".join([re.sub(r"\s+", " ", sql), *sorted(documents)])
+    return found
 
 
 # ---- recordings -----------------------------------------------------------

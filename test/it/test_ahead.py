@@ -126,16 +126,28 @@ def test_stopped_keeper_leaves_nothing_of_it(own_daemon):
     assert box.with_client(daemon.client()).check("echo works") == "works\n"
 
 
-def test_groups_of_dead_daemons_are_removed(daemon, daemon_factory):
-    dead, living = daemon_factory("dead").start(), daemon_factory("living").start()
+@pytest.fixture
+def apart():
+    """The environment of daemons with a parent of their own for their groups: one elsewhere on the machine looks only below its own."""
+    parent = f"pdk-ahead-{os.getpid()}"
+    yield {"PADDOCK_CGROUP_PARENT": parent}
+    for path in paddock.cgroup_dirs(parent).values():
+        path.rmdir()
+
+
+def test_groups_of_dead_daemons_are_removed(daemon_factory, apart):
+    dead, living = (daemon_factory(name, environment=apart).start() for name in ("dead", "living"))
     box = living.client().create()
     dead.client().create().delete()
     os.kill(dead.keeper_pid, signal.SIGKILL)
     dead.process.wait()
     assert groups(dead), "the control"
-    third = daemon_factory("third").start()
+    stranger = daemon_factory("stranger").start()
+    assert groups(dead), "another parent's groups are not looked at"
+    third = daemon_factory("third", environment=apart).start()
     paddock.until(lambda: not groups(dead), "the groups of the dead one are gone")
-    assert len(groups(living)) == len(groups(third)) > 0 and len(groups(daemon)) == len(groups(third))
+    assert len(groups(living)) == len(groups(third)) > 0 and len(groups(stranger)) == len(groups(third))
+    stranger.finish()
     assert box.check("echo works") == "works\n" and living.client().create().check("echo new") == "new\n"
     third.finish()
     dead.process = None

@@ -1,5 +1,7 @@
 """`make check` finds what it says that it finds: each check with a planted fault, in a copy of the tree."""
 
+import importlib.machinery
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -107,3 +109,18 @@ def test_what_is_exported_for_nothing_is_found(tmp_path):
     assert found()[2:] == ["src/planted.c: planted_own is used in this file only: make it static"]
     (build / "src/user.o").unlink()
     assert "most objects are missing" in found()[0]
+
+
+def test_lanes():
+    """scripts/test runs every file in exactly one lane, and the lanes take about as long as each other."""
+    loader = importlib.machinery.SourceFileLoader("scripts_test", str(ROOT / "scripts/test"))
+    script = importlib.util.module_from_spec(importlib.util.spec_from_loader("scripts_test", loader))
+    loader.exec_module(script)
+    names, seconds = script.units(), script.measured()
+    assert not set(seconds) - set(names), "test/seconds.txt has what there is no more"
+    made = script.lanes([*names, "test/it/test_of_tomorrow.py"], seconds)
+    assert len(made) == 3 and sorted(sum(made, [])) == sorted([*names, "test/it/test_of_tomorrow.py"])
+    assert {len(set(lane) & set(script.DAEMON_SUITES)) for lane in made} == {0, len(script.DAEMON_SUITES) - 1}
+    loads = [sum(seconds.get(name, script.NEW) for name in lane) for lane in made]
+    assert max(loads) < 1.1 * sum(loads) / 3, loads
+    assert script.lanes(names, {})  # without a measurement

@@ -1,11 +1,13 @@
 """What the programs say to each other is as recorded: the fields of every message, the bytes of a sample, the numbers of the enums."""
 
+import os
 import subprocess
 
 from google.protobuf import descriptor_pb2
 
 import paddock
-from golden_kit import compare, parse
+import signer as rig
+from golden_kit import compare, parse, tables
 
 PROTOS = ("wire.proto", "signer.proto")
 
@@ -38,3 +40,15 @@ def test_numbers(workdir):
         inside = [(file.package, file.enum_type), *((name, message.enum_type) for name, message in messages(file.message_type, file.package))]
         enums |= {f"{scope}.{enum.name}": "\n".join(f"{value.number} {value.name}" for value in enum.value) for scope, each in inside for enum in each}
     compare("wire_numbers", enums)
+
+
+def test_store_of_the_signer(tmp_path):
+    """Its tables and columns, and the JSON of its audit; the rules in it are messages of the wire."""
+    os.chmod(tmp_path, 0o711)
+    signer = rig.Signer(tmp_path / "signer")
+    try:
+        signer.agent("dca", signer.wallet(), day=rig.ETHER, windows=[rig.pb.Window(days=31, from_minute=540, to_minute=1020)])
+        signer.api.ask("REQUEST", **rig.request())
+    finally:
+        signer.kill()
+    compare("store_signer", tables(tmp_path / "signer" / "signer.db"))

@@ -13,7 +13,6 @@
 #include "wire_gen.h"
 #include "poison.h"
 
-#define DEPTH 3 /* messages in messages that a sample has */
 #define ITEMS 2 /* of a repeated field */
 
 static const struct {
@@ -37,10 +36,9 @@ static void *room(struct arena *a, size_t n)
 	return memset(p, 0, n);
 }
 
-static void fill(struct arena *a, const struct pb_msg *m, char *out, unsigned depth);
-
-/* A value that the field's number tells: no two fields of a message have the same. */
-static void fill_value(struct arena *a, const struct pb_field *f, char *at, unsigned nth, unsigned depth)
+/* A value that the field's number tells: no two fields of a message have the same. A message within a message
+ * is empty: it has a sample of its own. */
+static void fill_value(const struct pb_field *f, char *at, unsigned nth)
 {
 	const uint32_t n = f->number * 100 + nth;
 	const struct view text = view_of(f->name);
@@ -74,19 +72,18 @@ static void fill_value(struct arena *a, const struct pb_field *f, char *at, unsi
 		*(struct view *)(void *)at = view_head(text, text.n - nth);
 		break;
 	case PB_MSG:
-		fill(a, f->sub, at, depth + 1);
 		break;
 	}
 }
 
-static void fill(struct arena *a, const struct pb_msg *m, char *out, unsigned depth)
+static void fill(struct arena *a, const struct pb_msg *m, char *out)
 {
 	unsigned seen = 0; /* oneofs of which a member is set already */
 
 	for (unsigned i = 0; i < m->n_fields; i++) {
 		const struct pb_field *f = &m->fields[i];
 		char *at = out + f->offset;
-		if ((f->kind == PB_MSG && depth >= DEPTH) || (f->oneof && seen & 1u << f->oneof))
+		if (f->oneof && seen & 1u << f->oneof)
 			continue;
 		seen |= f->oneof ? 1u << f->oneof : 0;
 		if (f->has)
@@ -97,13 +94,11 @@ static void fill(struct arena *a, const struct pb_msg *m, char *out, unsigned de
 			list->n = ITEMS;
 			list->items = room(a, ITEMS * size);
 			for (unsigned k = 0; k < ITEMS; k++)
-				fill_value(a, f, (char *)list->items + k * size, k, depth);
+				fill_value(f, (char *)list->items + k * size, k);
 		} else if (f->kind == PB_MSG) {
-			char *sub = room(a, f->sub->size);
-			*(void **)(void *)at = sub;
-			fill_value(a, f, sub, 0, depth);
+			*(void **)(void *)at = room(a, f->sub->size);
 		} else {
-			fill_value(a, f, at, 0, depth);
+			fill_value(f, at, 0);
 		}
 	}
 }
@@ -130,7 +125,7 @@ static void print_message(const struct pb_msg *m)
 		       f->kind == PB_MSG ? f->sub->name : kinds[f->kind].name, f->name);
 		printf(f->oneof ? " oneof %u\n" : "\n", f->oneof);
 	}
-	fill(&a, m, sample, 0);
+	fill(&a, m, sample);
 	if (pb_encode(m, sample, &once) < 0 || pb_decode(m, buf_view(&once), 0, &a, read) < 0 ||
 	    pb_encode(m, read, &again) < 0 || !view_eq(buf_view(&once), buf_view(&again))) {
 		fprintf(stderr, "%s does not survive the codec\n", m->name);
