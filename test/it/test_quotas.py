@@ -91,15 +91,16 @@ def test_disk(api, tenant):
     tenant.quota(disk_mb=100)
     # Who asks for no limit gets a share: the quota does not lock its tenant out, and the first does not take it all.
     shared = tenant.try_create()
-    if shared.status == 201:
-        assert shared.json()["limits"]["disk_mb"] == 100 // 8
-        tenant.delete(f"/v1/sandboxes/{shared.json()['id']}")
-        tenant.quota(disk_mb=100, boxes=4)
-        boxes = [tenant.create() for _ in range(4)]
-        assert {box.document["limits"]["disk_mb"] for box in boxes} == {25}
-        for box in boxes:
-            box.delete()
-        tenant.quota(disk_mb=100)
+    if shared.status == 429 and "data.backend" in shared.json()["error"]["message"]:
+        pytest.skip("no quotas of disk on this machine")
+    assert shared.status == 201 and shared.json()["limits"]["disk_mb"] == 100 // 8, shared
+    tenant.delete(f"/v1/sandboxes/{shared.json()['id']}")
+    tenant.quota(disk_mb=100, boxes=4)
+    boxes = [tenant.create() for _ in range(4)]
+    assert {box.document["limits"]["disk_mb"] for box in boxes} == {25}
+    for box in boxes:
+        box.delete()
+    tenant.quota(disk_mb=100)
     first = tenant.try_create(limits={"disk_mb": 60})
     if first.status == 501:
         pytest.skip("no quotas of disk on this machine")

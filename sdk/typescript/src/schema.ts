@@ -1273,8 +1273,8 @@ export interface Quota {
   memory_mb?: number | null;
   /**
    * The sum of the limits of sandboxes and workspaces, of the sizes of snapshots, and of the build cache,
-   * which gives way when room is needed. A sandbox or workspace that asks for no limit gets a share: the
-   * quota divided by that of sandboxes, or by 8.
+   * which gives way when room is needed. A sandbox or workspace that asks for no limit gets
+   * `defaults.disk_mb`, or if that is not set a share: the quota divided by that of sandboxes, or by 8.
    */
   disk_mb?: number | null;
   /** The sum of the limits (`pids`) of running sandboxes. */

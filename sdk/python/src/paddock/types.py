@@ -305,8 +305,8 @@ class Quota(TypedDict, total=False):
     #: The sum of the limits of running sandboxes.
     memory_mb: Optional[int]
     #: The sum of the limits of sandboxes and workspaces, of the sizes of snapshots, and of the build cache,
-    #: which gives way when room is needed. A sandbox or workspace that asks for no limit gets a share: the
-    #: quota divided by that of sandboxes, or by 8.
+    #: which gives way when room is needed. A sandbox or workspace that asks for no limit gets
+    #: `defaults.disk_mb`, or if that is not set a share: the quota divided by that of sandboxes, or by 8.
     disk_mb: Optional[int]
     #: The sum of the limits (`pids`) of running sandboxes.
     processes: Optional[int]

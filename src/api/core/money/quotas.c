@@ -220,6 +220,8 @@ uint64_t quotas_standard_disk(struct core *c, const struct tenant *t, uint64_t s
 
 	if (!a || !a->quota.most[LEDGER_DISK] || !has_disk_limits(c))
 		return standard;
+	if (standard && c->config->defaults.limits.has_disk_mb) /* the administrator knows the quotas */
+		return MIN(standard, a->quota.most[LEDGER_DISK]);
 	uint64_t boxes = a->quota.most[LEDGER_BOXES];
 	uint64_t share = MAX(a->quota.most[LEDGER_DISK] / (boxes ? boxes : DISK_SHARES), 1);
 	return standard ? MIN(standard, share) : share;
