@@ -44,6 +44,7 @@
 #define RUSH_CREATES   8
 #define RUSH_WITHIN_MS 100
 #define RUSH_LASTS_MS  1000
+#define HIDDEN_DISK    4 /* times: an import has the archive, its layers and the files that they make */
 
 enum { WAIT_STORE = 1, WAIT_KEEPER = 2, WAIT_HELLO = 4, WAIT_GATE = 8 };
 
@@ -475,6 +476,23 @@ static struct job *make(struct core *c, const struct box_wish *w, const struct b
 	return NULL;
 }
 
+/* Of a box that asks for none. What it starts with counts, too. */
+static uint64_t standard_disk(struct core *c, const struct how *how, const struct box_spec *s)
+{
+	uint64_t mb = s->limits.disk_mb;
+	struct err e = { 0 };
+
+	if (how->for_pool || !how->actor)
+		return mb;
+	if (how->hidden)
+		return mb * HIDDEN_DISK;
+	mb = quotas_standard_disk(c, how->tenant, mb);
+	const struct snapshot *from =
+		mb && s->snapshot.n ? snapshots_find(c, how->actor, ACT_SNAPSHOT_READ, s->snapshot, &e)
+				    : NULL;
+	return from ? mb + (from->bytes >> 20) : mb;
+}
+
 static struct job *begin(struct core *c, const struct box_wish *w, const struct how *how, job_done *done,
 			 void *arg, struct err *e)
 {
@@ -488,6 +506,8 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 	if (spec_make(w, c->config, &arena, &s, e) >= 0 &&
 	    (!how->claims || image_config_apply(c, &arena, &s, e) >= 0)) {
 		struct err refused = { 0 };
+		if (!w->limits.has_disk_mb)
+			s.limits.disk_mb = standard_disk(c, how, &s);
 		if (how->claims)
 			j = pool_claim(c, how->tenant, &s, &arena, done, arg, &refused);
 		if (refused.code)

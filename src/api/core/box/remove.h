@@ -17,6 +17,8 @@ struct retire {
 void remove_unwanted(struct box *b);
 /* The same, and says when the first try is over. NULL: nobody will be told. */
 struct job *remove_unwanted_then(struct box *b, job_done *done, void *arg) _must_check_;
+/* After a start: those whose removal was under way. */
+void remove_resume(struct core *c);
 /* The keeper has ended it in its own way (ImageCommit). */
 void remove_gone(struct box *b);
 /* What life.c was about is over. */

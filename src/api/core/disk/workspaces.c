@@ -15,6 +15,7 @@
 #include "ledger.h"
 #include "log.h"
 #include "rnd.h"
+#include "quotas.h"
 #include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -351,6 +352,8 @@ static int check_wish(struct core *c, const struct actor *a, const struct worksp
 			       VIEW_ARG(w->name));
 	if (spec_take_disk(w->has_disk_mb, w->disk_mb, c->config, "disk_mb", ret_disk, e) < 0)
 		return -1;
+	if (!w->has_disk_mb)
+		*ret_disk = quotas_standard_disk(c, a->tenant, *ret_disk);
 	*ret_from = NULL;
 	if (w->readonly && !w->clone_of.n)
 		return err_set(e, ERR_INVALID, "readonly: a workspace that never changes needs clone_of");

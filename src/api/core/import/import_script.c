@@ -113,6 +113,9 @@ const char import_script[] =
 	"  if [ $# = 1 ] && [ -d \"$1\" ] && [ -d \"$1/etc\" ] && [ -e \"$1/usr\" -o -e \"$1/bin\" ]; then\n"
 	"    fail \"its root file system is in $1/, not at the top; pack it with tar -C $1 .\"; fi\n"
 	"fi\n"
+	/* Overlays have a few hundred at most; each costs several programs. */
+	"n=$(echo \"$layers\" | wc -l)\n"
+	"[ \"$n\" -le 1000 ] || fail \"its list has $n layers; 1000 are the most\"\n"
 	"if [ -n \"$layers\" ]; then\n"
 	"  mkdir .paddock-root\n"
 	"  for l in $layers; do apply \"$l\"; done\n"

@@ -107,8 +107,10 @@ int ledger_admit(struct core *c, const struct tenant *t, const struct quota_use 
 	/* What has no limit of its own could take all of the disk. */
 	if (a->quota.most[LEDGER_DISK] && !more->n[LEDGER_DISK] &&
 	    (more->n[LEDGER_BOXES] || more->n[LEDGER_WORKSPACES]))
-		return err_set(e, ERR_QUOTA, "the tenant has a quota of disk: %s must be set",
-			       more->n[LEDGER_BOXES] ? "limits.disk_mb" : "disk_mb");
+		return err_set(
+			e, ERR_QUOTA,
+			"the tenant has a quota of disk, but this storage has no disk limits that could "
+			"keep it (data.backend)");
 	for (enum ledger_item i = 0; i < LEDGER_ITEMS; i++) {
 		uint64_t most = more->n[i] ? ledger_most(c, a, i) : 0;
 		uint64_t used = most ? used_within(c, a, i, most, more->n[i]) : 0;

@@ -60,6 +60,10 @@ int quotas_admit_change(struct core *c, const struct box *b, const struct box_li
 /* For a box that is there and is to run again. */
 int quotas_admit_start(struct core *c, const struct box *b, struct err *e) _must_check_;
 
+/* The disk limit of something that asks for none: of a tenant with a quota of disk a share, so that the quota
+ * neither locks it out nor goes to the first. */
+uint64_t quotas_standard_disk(struct core *c, const struct tenant *t, uint64_t standard);
+
 extern const struct box_part quotas_part;
 void quotas_measured(struct box *b, uint64_t memory_bytes);
 

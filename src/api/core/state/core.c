@@ -76,6 +76,10 @@ void core_stats(const struct core *c, struct core_stats *ret)
 {
 	*ret = c->stats;
 	ret->keeper_calls = c->keeper->calls;
+	ret->storage_size = c->keeper->storage_size;
+	ret->storage_free = c->keeper->storage_free;
+	ret->storage_beneath = c->keeper->storage_beneath;
+	ret->storage_wrong = c->keeper->storage_wrong[0];
 	LIST_EACH (it, &c->boxes->all)
 		if (!BOX_OF(it, order)->in->pooled)
 			ret->boxes[BOX_OF(it, order)->state.status]++;

@@ -19,8 +19,10 @@ struct core_stats {
 	uint64_t creates, create_failures, execs, exec_failures, file_calls;
 	uint64_t keeper_calls;
 	uint64_t ai_calls, ai_refused, ai_input, ai_output,
-		ai_nano;                        /* usage.c; ai_nano: billionths of a dollar */
-	uint64_t egress_allowed, egress_denied; /* verdicts of the gate */
+		ai_nano;                                      /* usage.c; ai_nano: billionths of a dollar */
+	uint64_t egress_allowed, egress_denied;               /* verdicts of the gate */
+	uint64_t storage_size, storage_free, storage_beneath; /* bytes, as the keeper said last */
+	bool storage_wrong;
 	uint64_t create_us_sum;
 	uint64_t create_buckets[12]; /* cumulative counts, see create_bounds_us */
 };
