@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "audit.h"
 #include "clock.h"
 #include "core_base.h"
 #include "log.h"
@@ -328,7 +327,6 @@ struct job *keys_create(struct core *c, const struct actor *a, const struct key_
 	struct key_job *j = new_job(c, id, done, arg, e);
 	if (!j)
 		return NULL;
-	audit_about(c, a, view_of(id));
 	rnd_bytes(secret, sizeof(secret));
 	memcpy(j->text, "pdk_", 4);
 	text_hex(secret, sizeof(secret), j->text + 4);

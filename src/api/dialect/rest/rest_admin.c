@@ -2,7 +2,7 @@
  * Administration: keys, images, the posture of the machine and of a box.
  */
 #include "box.h"
-#include "image.h"
+#include "import.h"
 #include "rest_impl.h"
 #include "who.h"
 #include "poison.h"
@@ -43,6 +43,7 @@ static void on_key_made(void *arg, const void *result, const struct err *e)
 
 	if (!o)
 		return;
+	audit_about(r->core, &r->actor, view_of(made->key->id));
 	put_key(o, made->key, made->text);
 	answer_send(r, 201);
 }
