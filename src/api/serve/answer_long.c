@@ -77,7 +77,7 @@ static void put_short(struct json_out *o, enum answer_form form, struct view byt
 	json_out_str(o, form == ANSWER_BASE64 ? buf_view(&coded) : bytes.p ? bytes : VIEW(""));
 }
 
-void answer_put_long_value(struct request *r, enum answer_form form, struct view bytes)
+static void put_value(struct request *r, enum answer_form form, struct view bytes)
 {
 	if (bytes.n < ANSWER_LONG_FROM) {
 		put_short(&r->json, form, bytes);
@@ -91,7 +91,7 @@ void answer_put_long_value(struct request *r, enum answer_form form, struct view
 void answer_put_long(struct request *r, const char *key, enum answer_form form, struct view bytes)
 {
 	json_out_key(&r->json, key);
-	answer_put_long_value(r, form, bytes);
+	put_value(r, form, bytes);
 }
 
 void answer_put_from(struct request *r, const char *key, struct answer_source *s)

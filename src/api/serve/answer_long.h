@@ -38,8 +38,6 @@ void answer_hole_from(struct request *r, struct answer_source *s, enum answer_fo
 /* A member of the object that is being written: a string in the form, where it is short at once. */
 void answer_put_long(struct request *r, const char *key, enum answer_form form, struct view bytes);
 void answer_put_from(struct request *r, const char *key, struct answer_source *s);
-/* An element or a value of its own. */
-void answer_put_long_value(struct request *r, enum answer_form form, struct view bytes);
 /* A value that is JSON already, from where it is. */
 void answer_put_raw(struct request *r, const char *key, struct view json);
 /* Text as an array of its lines. */

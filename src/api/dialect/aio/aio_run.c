@@ -13,7 +13,8 @@
 
 /* ---- the outputs ---- */
 
-void aio_run_put_lines(struct json_out *o, struct view text)
+/* Text as an array of its lines. */
+static void put_lines(struct json_out *o, struct view text)
 {
 	json_out_array(o);
 	while (text.p && text.n)
@@ -110,13 +111,13 @@ static void put_error(struct aio_run *x, const struct json *event)
 
 	buf_clear(&x->traceback);
 	json_out_init(&lines, &x->traceback);
-	aio_run_put_lines(&lines, text_of(event, "traceback"));
+	put_lines(&lines, text_of(event, "traceback"));
 	json_out_object(o);
 	json_out_kz(o, "output_type", "error");
 	json_out_kstr(o, "ename", text_of(event, "name"));
 	json_out_kstr(o, "evalue", text_of(event, "value"));
 	json_out_key(o, "traceback");
-	aio_run_put_lines(o, text_of(event, "traceback"));
+	put_lines(o, text_of(event, "traceback"));
 	json_out_end(o, '}');
 	x->status = "error";
 }

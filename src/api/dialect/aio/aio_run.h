@@ -49,5 +49,3 @@ void aio_run_put_results(struct json_out *o, const struct aio_run *x);
 void aio_run_put_outputs(struct json_out *o, const struct aio_run *x);
 void aio_run_put_output(struct json_out *o, const struct aio_run *x);
 void aio_run_put_traceback(struct json_out *o, const struct aio_run *x);
-/* Text as an array of its lines. */
-void aio_run_put_lines(struct json_out *o, struct view text);
