@@ -45,6 +45,7 @@ static void call_worsen(struct call *c, enum call_class to)
 bool call_add(struct call *c, const struct call_effect *e)
 {
 	if (c->n == CALL_EFFECTS - 1) {
+		c->crowded = true;
 		call_worsen(c, CALL_UNKNOWN);
 		return false;
 	}

@@ -47,6 +47,7 @@ struct call {
 	enum call_class class;
 	bool erc20;    /* the outermost call is one of an ERC-20 token, which takes no value */
 	bool has_data; /* `to` must be a contract */
+	bool crowded;  /* there are effects that have no place, so that nobody can judge it */
 	unsigned n;
 	struct call_effect effects[CALL_EFFECTS];
 	struct buf tree; /* what was decoded, a line for each call, indented; the caller's to free */

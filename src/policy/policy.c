@@ -326,6 +326,13 @@ static bool check_no_value(struct policy_run *p)
 	return policy_refuse(p, "ERC20 transfers must have a transaction value of 0");
 }
 
+/* One that was left out may be denied. */
+static bool check_crowd(struct policy_run *p)
+{
+	return !p->d->call.crowded ||
+	       policy_check(p, 13, "parts", false, "The call reaches more addresses than are judged");
+}
+
 /* ---- 14: who decides ---- */
 
 static bool all_native(const struct policy_decision *d)
@@ -408,7 +415,8 @@ void policy_decide(const struct policy_input *in, struct policy_decision *ret)
 	read_call(&p);
 	summarize(&p);
 	if (check_addresses(&p) && check_class(&p) && check_no_value(&p) && policy_count(&p) &&
-	    policy_allowances(&p) && policy_windows(&p) && policy_fees(&p) && policy_simulation(&p))
+	    policy_allowances(&p) && policy_windows(&p) && policy_fees(&p) && policy_simulation(&p) &&
+	    check_crowd(&p))
 		decide(&p);
 }
 

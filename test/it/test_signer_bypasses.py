@@ -153,7 +153,10 @@ def test_row_signatures_nobody_can_read_are_refused(agent):
     is_denied(agent.sign_typed(order), "cannot be decoded")
     is_denied(agent.sign_typed(document("SafeTx", [("to", "address")], {"to": "0x" + OTHER.hex()})), "hand over control")
     is_denied(agent.sign_typed(document("UserOperation", [("sender", "address")], {"sender": "0x" + OTHER.hex()})), "hand over control")
-    is_denied(agent.ask(kind=pb.REQUEST_KIND_MESSAGE, to=b"", value=b"", data=b"\x01" * 32), "Signing messages")  # eth_sign's raw hash has no call at all
+    is_denied(agent.ask(kind=pb.REQUEST_KIND_MESSAGE, to=b"", value=b"", data=b"\x01" * 32), "Signing messages is")  # eth_sign's raw hash has no call at all
+    agent.put(allow_dangerous=True)
+    for data in (b"Sign in", b"\x01" * 32):  # the permission for messages is needed for both
+        is_denied(agent.ask(kind=pb.REQUEST_KIND_MESSAGE, to=b"", value=b"", data=data), "Signing messages is not allowed")
 
 
 # ---- EIP-7702, blobs, unprotected transactions ----
@@ -296,6 +299,16 @@ def test_row_what_a_wrapper_hides_is_an_unknown_call(agent):
         item = agent.call(wrap(OTHER, 0, OPAQUE), **wrapped)
         assert item.state == state("pending") and item.call_class == "unknown", item.error
         agent.signer.api.ask("CANCEL", id=item.id, by="agent")
+
+
+def test_row_a_crowd_hides_nobody(agent):
+    """A call has more parts than are judged: the last of them is one that is denied. No permission to call the wrapper allows that."""
+    agent.put(addresses=[pb.AddressRule(chain=31337, address=WRAPPER, call=True), pb.AddressRule(chain=31337, address=DENIED, deny=True)])
+    for n, denied in ((62, False), (64, True)):
+        calls = [(bytes(18) + bytes([8, i]), 0, b"") for i in range(n)]
+        item = agent.call(multisend(*calls, (WRAPPER, 0, OPAQUE)), to=WRAPPER, facts=agent.sim())
+        assert (item.state == state("denied")) == denied, item.error
+        is_denied(agent.call(multisend(*calls, (DENIED, 0, OPAQUE)), to=WRAPPER, facts=agent.sim()), "more addresses than" if denied else "is denied")
 
 
 def test_row_who_gets_control_is_judged(agent):
