@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "answer_long.h"
 #include "audit.h"
 #include "clock.h"
 #include "login.h"
@@ -103,22 +104,44 @@ static void note_audit(const struct request *r, int status, struct view body)
 }
 
 /* The surface's own headers before those of this answer. */
+static size_t all_headers(const struct request *r, const struct http_header *extra, size_t n_extra,
+			  struct http_header all[HEADERS_MAX])
+{
+	const struct surface *f = r->surface;
+
+	assert(f->n_headers + n_extra <= HEADERS_MAX);
+	if (f->n_headers)
+		memcpy(all, f->headers, f->n_headers * sizeof(*all));
+	if (n_extra)
+		memcpy(all + f->n_headers, extra, n_extra * sizeof(*all));
+	return f->n_headers + n_extra;
+}
+
 static void reply(struct request *r, int status, const char *type, struct view body,
 		  const struct http_header *extra, size_t n_extra)
 {
-	const struct surface *f = r->surface;
 	struct http_header all[HEADERS_MAX];
+	size_t n = all_headers(r, extra, n_extra, all);
 
 	note_audit(r, status, body);
-	if (f->n_headers == 0) {
-		http_reply(r->x, status, type, body, extra, n_extra);
-		return;
-	}
-	assert(f->n_headers + n_extra <= ELEMS(all));
-	memcpy(all, f->headers, f->n_headers * sizeof(*all));
-	if (n_extra)
-		memcpy(all + f->n_headers, extra, n_extra * sizeof(*all));
-	http_reply(r->x, status, type, body, all, f->n_headers + n_extra);
+	http_reply(r->x, status, type, body, all, n);
+}
+
+static void end_long(struct request *r)
+{
+	http_end(r->x);
+	request_done(r);
+}
+
+/* r->out, from where it is. */
+static void reply_long(struct request *r, int status, const struct http_header *extra, size_t n_extra)
+{
+	struct http_header all[HEADERS_MAX];
+	size_t n = all_headers(r, extra, n_extra, all);
+
+	note_audit(r, status, buf_view(&r->out));
+	http_begin(r->x, status, "application/json", answer_long_length(r), all, n);
+	answer_long_send(r, end_long);
 }
 
 static void put_error(struct buf *b, const struct err *e, const char *request_id)
@@ -162,7 +185,16 @@ void answer_reply_with(struct request *r, int status, struct buf *json, const st
 		err_sys(&e, ERR_INTERNAL, json->bad, "the answer cannot be written");
 		r->surface->fail(r, &e, NULL, 0);
 	} else {
-		reply(r, status, "application/json", buf_view(json), extra, n_extra);
+		if (json != &r->out) {
+			buf_done(&r->out);
+			r->out = *json;
+			*json = BUF_INIT(json->max);
+		}
+		if (answer_long_is(r)) {
+			reply_long(r, status, extra, n_extra);
+			return;
+		}
+		reply(r, status, "application/json", buf_view(&r->out), extra, n_extra);
 	}
 	buf_done(json);
 	request_done(r);
@@ -195,6 +227,8 @@ void answer_no_content(struct request *r)
 
 struct json_out *answer_json(struct request *r)
 {
+	answer_long_free(r); /* of an answer that was begun */
+	buf_done(&r->out);
 	r->out = BUF_INIT(ANSWER_MAX);
 	json_out_init(&r->json, &r->out);
 	return &r->json;

@@ -11,12 +11,14 @@
 #include "answer.h"
 #include "num.h"
 #include "pb_json.h"
+#include "rpc_long.h"
 #include "serve.h"
 #include "poison.h"
 
 #define PING_MAX_S  3600
 #define PING_MIN_S  1
 #define ARENA_EXTRA (1024u * 1024)
+#define BODY_SMALL  (64u * 1024) /* is taken whatever others hold */
 
 /* ---- answers ---- */
 
@@ -154,11 +156,49 @@ static void fail_encoding(struct rpc *c, int bad)
 	answer_fail(&c->r, &e);
 }
 
+static void end_long(struct request *r)
+{
+	struct rpc *c = rpc_of(r);
+
+	if (c->type.stream) {
+		finish(c, NULL);
+		return;
+	}
+	http_end(r->x);
+	request_done(r);
+}
+
+/* Behind its beginning nothing else may be said: no deadline is told, and no end of the daemon. */
+static void reply_long(struct rpc *c, const void *msg, const struct rpc_content *content)
+{
+	struct request *r = &c->r;
+
+	r->out = BUF_INIT(RPC_ANSWER_MAX);
+	int bad = rpc_long_encode(r, c->method->reply, msg, content, c->type.codec == CONNECT_JSON,
+				  c->type.stream);
+	if (bad < 0) {
+		fail_encoding(c, bad);
+		return;
+	}
+	loop_timer_stop(&c->deadline);
+	rpc_begin(r, NULL);
+	answer_long_send(r, end_long);
+}
+
+void rpc_reply_from(struct request *r, const void *msg, const struct rpc_content *c)
+{
+	reply_long(rpc_of(r), msg, c);
+}
+
 void rpc_reply(struct request *r, const void *msg)
 {
 	struct rpc *c = rpc_of(r);
 	struct buf b = BUF_INIT(RPC_ANSWER_MAX);
 
+	if (rpc_long_is(c->method->reply, msg)) {
+		reply_long(c, msg, NULL);
+		return;
+	}
 	if (c->type.stream)
 		put_message(c, &b, msg);
 	else if (encode(c, msg, &b) < 0)
@@ -363,8 +403,11 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 	if (c->begun && c->method->kind != RPC_BIDI) /* its request was complete */
 		return;
 	http_hold(x, c->r.body.cap + c->r.arena.used + data.n);
-	if (buf_add(&c->r.body, data) < 0) {
+	if (buf_add(&c->r.body, data) < 0)
 		err_set(&e, ERR_TOO_LARGE, "the message is too large");
+	else if (buf_len(&c->r.body) > BODY_SMALL)
+		(void)!request_may_hold(&c->r, &e);
+	if (e.code) {
 		answer_fail(&c->r, &e);
 		return;
 	}
