@@ -73,6 +73,7 @@ async function refuse(r: Response): Promise<never> {
   let message = `The server answered ${r.status}.`;
   try {
     const d = await r.json();
+    if (d.reasons) message = d.reasons.join(", "); // of /readyz
     code = d.error.code;
     message = d.error.message;
   } catch {

@@ -12,7 +12,8 @@
  *
  * fds at the start: 3 the keeper's channel, 4 the configuration as JSON, 5 the
  * directory DATA/store, 6… the listening sockets, PADDOCK_LISTEN_FDS of them.
- * PADDOCK_ADMIN_HASH is the SHA-256 of the key in DATA/admin.key.
+ * PADDOCK_ADMIN_HASH is the SHA-256 of the key in DATA/admin.key, PADDOCK_DISK_MB the disk limit of
+ * sandboxes that ask for none.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -122,9 +123,12 @@ static int read_config(struct api *a, struct err *e)
 static int read_environment(struct api *a, struct core_setup *s, struct err *e)
 {
 	const char *hash = getenv("PADDOCK_ADMIN_HASH");
+	uint32_t disk_mb;
 
-	if (service_number("PADDOCK_LISTEN_FDS", &a->n_listen, e) < 0)
+	if (service_number("PADDOCK_LISTEN_FDS", &a->n_listen, e) < 0 ||
+	    service_number("PADDOCK_DISK_MB", &disk_mb, e) < 0)
 		return -1;
+	a->config.defaults.limits.disk_mb = disk_mb;
 	if (a->n_listen < 1 || a->n_listen > LISTEN_MAX)
 		return err_set(e, ERR_INTERNAL, "PADDOCK_LISTEN_FDS must be between 1 and %d", LISTEN_MAX);
 	if (hash && text_unhex(view_of(hash), s->admin_hash, sizeof(s->admin_hash)) < 0)
@@ -230,7 +234,7 @@ static void on_drained(void *arg)
 		return;
 	a->retiring = true;
 	loop_timer_start(a->loop, &a->drain, RETIRE_MS, on_retire_time);
-	core_retire(a->core, on_retired, a);
+	retire_boxes(a->core, on_retired, a);
 }
 
 static void on_drain_time(struct loop_timer *t)

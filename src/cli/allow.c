@@ -8,6 +8,7 @@
 
 #include "amount.h"
 #include "rules_edit.h"
+#include "rule_fields.h"
 #include "session.h"
 
 #include "poison.h"
@@ -276,10 +277,16 @@ static int take_typed(struct allow *a, const char *text, struct err *e)
 
 /* ---- the rest ---- */
 
-static void take_number(uint64_t given, uint32_t *to)
+static int take_count(enum rule_field i, uint64_t given, uint32_t *to, struct err *e)
 {
+	const struct rule_field_row *row = &rule_fields_rows[i];
+
+	if (given > row->max && row->max < UINT32_MAX)
+		return err_set(e, ERR_INVALID, "--%s is at most %u%s", row->part, row->max,
+			       row->unit == RULE_TIME ? " seconds" : "");
 	if (given)
 		*to = (uint32_t)MIN(given, (uint64_t)UINT32_MAX);
+	return 0;
 }
 
 static int take_decisions(struct allow *a, struct err *e)
@@ -288,18 +295,15 @@ static int take_decisions(struct allow *a, struct err *e)
 	struct sgn_rules *r = &a->rules;
 	size_t listed = 0;
 
-	if (f->approvers > 16)
-		return err_set(e, ERR_INVALID, "--approvers is at most 16");
-	take_number(f->approvers, &r->approvers);
-	take_number(f->max_pending, &r->max_pending);
-	take_number(f->suspend_after, &r->suspend_after);
-	take_number((f->expiry_ms + 999) / 1000, &r->expiry_s);
-	take_number((f->cool_down_ms + 999) / 1000, &r->cool_down_s);
-	r->only_listed |= f->only_listed;
-	r->allow_messages |= f->messages;
-	r->allow_creation |= f->creation;
-	r->allow_dangerous |= f->dangerous;
-	r->require_simulation |= f->simulation;
+#define IN_NUMBER(v)    (v)
+#define IN_TIME(v)      (((v) + 999) / 1000)
+#define FLAG(name, ...) r->name |= f->name;
+#define COUNT(name, json, min, max, usual, sense, scope, unit, ...)                                          \
+	if (take_count(RULE_FIELD_##name, IN_##unit(f->name), &r->name, e) < 0)                              \
+		return -1;
+#include "rule_fields.def"
+#undef FLAG
+#undef COUNT
 	r->paused = f->pause || (r->paused && !f->resume);
 	for (size_t i = 0; i < r->addresses.n; i++)
 		listed += !r->addresses.items[i].deny;

@@ -12,8 +12,13 @@ struct allow_flags {
 	const char *wallet, *rules, *auto_below;
 	struct opt_list limit, token, unlimited, chain, contract, call, to, deny, typed, window, remove,
 		reset;
-	uint64_t approvers, max_pending, suspend_after, expiry_ms, cool_down_ms;
-	bool yes, only_listed, messages, creation, dangerous, simulation, pause, resume;
+	bool yes, pause, resume;
+	/* The plain rules; times in milliseconds. */
+#define FLAG(name, ...)  bool name;
+#define COUNT(name, ...) uint64_t name;
+#include "rule_fields.def"
+#undef FLAG
+#undef COUNT
 };
 
 struct allow {

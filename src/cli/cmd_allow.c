@@ -24,6 +24,18 @@
 
 #define AT(member) offsetof(struct allow_flags, member)
 
+/* The options of the plain rules. */
+#define OPTION_NUMBER(at) OPT_COUNT, AT(at), "N"
+#define OPTION_TIME(at)   OPT_MS, AT(at), "TIME"
+#define OPTION_RULE_FLAG(name, words)                                                                        \
+	{                                                                                                    \
+		name, 0, .help = words, OPTION_REST
+#define OPTION_REST(at)                                                                                      \
+	.kind = OPT_FLAG, .offset = AT(at)                                                                   \
+	}                                                                                                    \
+	,
+#define OPTION_NO_FLAG(at)
+
 static const struct opt ALLOW_OPTS[] = {
 	{ "wallet", 'w', OPT_TEXT, AT(wallet), "WALLET", "what it spends from: an id or a label" },
 	{ "rules", 0, OPT_TEXT, AT(rules), "FILE",
@@ -42,26 +54,23 @@ static const struct opt ALLOW_OPTS[] = {
 	{ "call", 0, OPT_LIST, AT(call), "[CHAIN@]ADDRESS[=NOTE]",
 	  "list a contract that it may also call in ways that the signer cannot understand" },
 	{ "deny", 0, OPT_LIST, AT(deny), "[CHAIN@]ADDRESS[=NOTE]", "forbid an address; may be repeated" },
-	{ "only-listed", 0, OPT_FLAG, AT(only_listed), NULL,
-	  "nothing to other addresses (default: if the manifest names contracts)" },
 	{ "typed", 0, OPT_LIST, AT(typed), "[CHAIN@]CONTRACT:TYPE",
 	  "let it sign typed data that cannot be decoded, of this contract and type" },
 	{ "auto-below", 0, OPT_TEXT, AT(auto_below), "AMOUNT",
 	  "ask nobody up to this much of the native asset, to listed addresses" },
-	{ "approvers", 0, OPT_COUNT, AT(approvers), "N",
-	  "how many different people must approve (default: 1)" },
-	{ "max-pending", 0, OPT_COUNT, AT(max_pending), "N", "requests that may wait at once (default: 5)" },
-	{ "expiry", 0, OPT_MS, AT(expiry_ms), "TIME", "how long a request waits for people (default: 5m)" },
-	{ "cool-down", 0, OPT_MS, AT(cool_down_ms), "TIME",
-	  "how long the first transfer to a new recipient is held back" },
-	{ "suspend-after", 0, OPT_COUNT, AT(suspend_after), "N", "pause it after N refusals within an hour" },
+#define FLAG(...)
+#define COUNT(name, json, min, max, usual, sense, scope, unit, kept, flag, help, ...)                        \
+	{ flag, 0, OPTION_##unit(name), help },
+#include "rule_fields.def"
+#undef FLAG
+#undef COUNT
 	{ "window", 0, OPT_LIST, AT(window), "DAYS@HH:MM-HH:MM",
 	  "when it may spend, UTC (mon-fri@09:00-17:00); all that are given replace those before" },
-	{ "allow-messages", 0, OPT_FLAG, AT(messages), NULL, "let it ask for signatures of messages" },
-	{ "allow-creation", 0, OPT_FLAG, AT(creation), NULL, "let it create contracts" },
-	{ "allow-dangerous", 0, OPT_FLAG, AT(dangerous), NULL,
-	  "let it ask for operators, ownership and upgrades, always with a person" },
-	{ "require-simulation", 0, OPT_FLAG, AT(simulation), NULL, "refuse what cannot be simulated" },
+#define FLAG(name, sense, scope, part, flag, ...) OPTION_##flag(name)
+#define COUNT(...)
+#include "rule_fields.def"
+#undef FLAG
+#undef COUNT
 	{ "remove", 0, OPT_LIST, AT(remove), "ADDRESS|CHAIN",
 	  "take everything about an address or a chain out of the rules; may be repeated" },
 	{ "reset", 0, OPT_LIST, AT(reset), "NAME",

@@ -43,11 +43,12 @@ static int print_json_head(bool ok, const char *detail, int waiting, struct err 
 	return b.bad ? err_set(e, ERR_INTERNAL, "out of memory") : show_bytes(STDOUT_FILENO, buf_view(&b), e);
 }
 
+/* Whether it answers and can make sandboxes. */
 static bool ask_daemon(struct cmd_ctx *ctx, char *detail, size_t size)
 {
 	_cleanup_(buf_done) struct buf body = BUF_INIT(64u << 10);
 	_cleanup_(session_done) struct session s = SESSION_INIT;
-	struct client_request rq = { .method = "GET", .path = VIEW("/health"), .timeout_ms = 5000 };
+	struct client_request rq = { .method = "GET", .path = VIEW("/readyz"), .timeout_ms = 5000 };
 	struct err e = { 0 };
 	struct response r;
 

@@ -7,6 +7,7 @@
 #include "rulejson.h"
 #include "rules_show.h"
 #include "show.h"
+#include "rule_fields.h"
 
 #include "poison.h"
 
@@ -213,77 +214,38 @@ static void diff_windows(struct diff *d, const struct sgn_rules *was, const stru
 
 /* ---- the rest ---- */
 
-static const struct {
-	size_t at;
-	bool loose; /* the value that allows more */
-	const char *on, *off;
-} FLAGS[] = {
-#define FLAG(name, loose, on, off)                                                                           \
-	{                                                                                                    \
-		offsetof(struct sgn_rules, name), loose, on, off                                             \
-	}
-	FLAG(only_listed, false, "nothing to addresses that are not listed",
-	     "it may send to addresses that are not listed"),
-	FLAG(allow_messages, true, "it may ask for signatures of messages", "no signatures of messages"),
-	FLAG(allow_creation, true, "it may create contracts", "it may not create contracts"),
-	FLAG(allow_dangerous, true, "it may ask for operators, ownership and upgrades",
-	     "no operators, ownership and upgrades"),
-	FLAG(require_simulation, false, "what cannot be simulated is refused",
-	     "what cannot be simulated is no longer refused"),
-	FLAG(paused, false, "it is paused", "it is no longer paused"),
-#undef FLAG
-};
-
-static void diff_flags(struct diff *d, const struct sgn_rules *was, const struct sgn_rules *now)
+static void diff_count(struct diff *d, enum rule_field i, uint32_t was, uint32_t now)
 {
-	for (size_t i = 0; i < ELEMS(FLAGS); i++) {
-		bool n = *(const bool *)((const char *)now + FLAGS[i].at);
-		bool b = *(const bool *)((const char *)was + FLAGS[i].at);
-		if (n == b)
+	const struct rule_field_row *row = &rule_fields_rows[i];
+
+	buf_printf(d->out, "%s: ", row->on);
+	if (row->unit == RULE_TIME)
+		rules_show_seconds(d->out, now);
+	else
+		buf_printf(d->out, "%u", now);
+	buf_puts(d->out, " (before: ");
+	if (row->unit == RULE_TIME)
+		rules_show_seconds(d->out, was);
+	else
+		buf_printf(d->out, "%u", was);
+	buf_puts(d->out, ")");
+}
+
+/* The plain rules: flags, or what is counted. */
+static void diff_plain(struct diff *d, const struct sgn_rules *was, const struct sgn_rules *now, bool counts)
+{
+	for (unsigned i = 0; i < RULE_FIELDS; i++) {
+		const struct rule_field_row *row = &rule_fields_rows[i];
+		uint32_t b = rule_fields_in_force(was, i), n = rule_fields_in_force(now, i);
+		if (row->counts != counts || n == b)
 			continue;
-		buf_puts(line(d, n == FLAGS[i].loose), n ? FLAGS[i].on : FLAGS[i].off);
+		line(d, rule_fields_looser(i, b, n));
+		if (counts)
+			diff_count(d, i, b, n);
+		else
+			buf_puts(d->out, n ? row->on : row->off);
 		end(d);
 	}
-}
-
-static uint32_t or_usual(uint32_t n, uint32_t usual)
-{
-	return n ? n : usual;
-}
-
-static void diff_count(struct diff *d, const char *what, uint32_t was, uint32_t now, bool looser)
-{
-	if (was == now)
-		return;
-	buf_printf(line(d, looser), "%s: %u (before: %u)", what, now, was);
-	end(d);
-}
-
-static void diff_time(struct diff *d, const char *what, uint32_t was, uint32_t now, bool looser)
-{
-	if (was == now)
-		return;
-	buf_printf(line(d, looser), "%s: ", what);
-	rules_show_seconds(d->out, now);
-	buf_puts(d->out, " (before: ");
-	rules_show_seconds(d->out, was);
-	buf_puts(d->out, ")");
-	end(d);
-}
-
-static void diff_counts(struct diff *d, const struct sgn_rules *was, const struct sgn_rules *now)
-{
-	uint32_t b = or_usual(was->approvers, 1), n = or_usual(now->approvers, 1);
-	diff_count(d, "people who must approve", b, n, n < b);
-	b = or_usual(was->max_pending, 5), n = or_usual(now->max_pending, 5);
-	diff_count(d, "requests that may wait at once", b, n, n > b);
-	b = or_usual(was->expiry_s, 300), n = or_usual(now->expiry_s, 300);
-	diff_time(d, "a request waits for people", b, n, n > b);
-	diff_time(d, "the first transfer to a new recipient is held back", was->cool_down_s, now->cool_down_s,
-		  now->cool_down_s < was->cool_down_s);
-	b = was->suspend_after, n = now->suspend_after;
-	diff_count(d, "refusals within an hour that pause it (0: never)", b, n,
-		   or_usual(n, UINT32_MAX) > or_usual(b, UINT32_MAX));
 }
 
 static void diff_fee(struct diff *d, const char *what, struct view was, struct view now)
@@ -326,11 +288,11 @@ struct rules_diff rules_diff(struct buf *out, const struct sgn_rules *was, const
 	diff_wallets(&d, was, now);
 	diff_limits(&d, was, now);
 	diff_addresses(&d, was, now);
-	diff_flags(&d, was, now);
+	diff_plain(&d, was, now, false);
 	diff_fee(&d, "of one transaction", was->fee_per_tx, now->fee_per_tx);
 	diff_fee(&d, "in 24 hours", was->fee_day, now->fee_day);
 	diff_auto(&d, was->auto_below, now->auto_below);
-	diff_counts(&d, was, now);
+	diff_plain(&d, was, now, true);
 	diff_typed(&d, was, now);
 	diff_windows(&d, was, now);
 	return d.sum;

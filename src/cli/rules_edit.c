@@ -7,6 +7,7 @@
 
 #include "amount.h"
 #include "rulejson.h"
+#include "rule_fields.h"
 
 #include "poison.h"
 
@@ -168,26 +169,14 @@ int rules_edit_remove(struct arena *a, struct sgn_rules *r, struct view what, st
 
 int rules_edit_reset(struct sgn_rules *r, struct view name, struct err *e)
 {
+	_cleanup_(buf_done) struct buf known = BUF_INIT(4096);
 	static const struct {
 		const char *name;
 		size_t at, size;
 	} parts[] = {
 #define PART(name, field) { name, offsetof(struct sgn_rules, field), sizeof(((struct sgn_rules *)0)->field) }
-		PART("limits", limits),
-		PART("addresses", addresses),
-		PART("typed", typed),
-		PART("windows", windows),
-		PART("only-listed", only_listed),
-		PART("messages", allow_messages),
-		PART("creation", allow_creation),
-		PART("dangerous", allow_dangerous),
-		PART("simulation", require_simulation),
-		PART("auto-below", auto_below),
-		PART("approvers", approvers),
-		PART("max-pending", max_pending),
-		PART("expiry", expiry_s),
-		PART("cool-down", cool_down_s),
-		PART("suspend-after", suspend_after),
+		PART("limits", limits),   PART("addresses", addresses),   PART("typed", typed),
+		PART("windows", windows), PART("auto-below", auto_below),
 #undef PART
 	};
 
@@ -196,10 +185,15 @@ int rules_edit_reset(struct sgn_rules *r, struct view name, struct err *e)
 			memset((char *)r + parts[i].at, 0, parts[i].size);
 			return 0;
 		}
-	return err_set(
-		e, ERR_INVALID,
-		"--reset wants all, limits, addresses, typed, windows, only-listed, messages, creation, "
-		"dangerous, simulation, auto-below, approvers, max-pending, expiry, cool-down or "
-		"suspend-after, not \"%.*s\"",
-		VIEW_ARG(view_head(name, 40)));
+	for (unsigned i = 0; name.n && i < RULE_FIELDS; i++)
+		if (view_is(name, rule_fields_rows[i].part)) {
+			rule_fields_reset(r, i);
+			return 0;
+		}
+	for (unsigned i = 0; i < RULE_FIELDS; i++)
+		if (rule_fields_rows[i].part[0])
+			buf_printf(&known, ", %s", rule_fields_rows[i].part);
+	return err_set(e, ERR_INVALID,
+		       "--reset wants all, limits, addresses, typed, windows, auto-below%.*s, not \"%.*s\"",
+		       VIEW_ARG(buf_view(&known)), VIEW_ARG(view_head(name, 40)));
 }

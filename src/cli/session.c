@@ -208,6 +208,10 @@ static int daemon_error(struct session *s, const struct response *r, struct err 
 		doc = NULL;
 	message = session_text(json_get(doc, "error"), "message");
 	code = session_text(json_get(doc, "error"), "code");
+	const struct json *reasons = json_get(doc, "reasons"); /* of /readyz */
+	if (reasons && reasons->type == JSON_ARRAY && reasons->n && reasons->items[0].type == JSON_STRING)
+		return err_set(e, ERR_UNAVAILABLE, "%s is not ready: %.*s", s->client.url.authority,
+			       VIEW_ARG(reasons->items[0].text));
 	if (message.n == 0)
 		return err_set(e, ERR_INTERNAL, "%s answered with status %d", s->client.url.authority,
 			       r->status);

@@ -131,7 +131,7 @@ struct config {
 		struct view user;              /* "user" */
 		struct view workdir;           /* "/workspace" */
 		uint64_t ttl_seconds;          /* 0 = no end */
-		struct box_limits_wish limits; /* disk_mb, the quota of its files, 0 = none */
+		struct box_limits_wish limits; /* disk_mb: 0 = none, without one the keeper chooses */
 		bool sudo;                     /* users of boxes become root by sudo; false: of no box */
 		struct view timezone; /* of boxes that are made from an image; "" = the image's own */
 	} defaults;
@@ -162,7 +162,7 @@ struct config {
 	} uids;
 	struct {
 		struct view backend; /* "auto", "btrfs", "copy": see src/keeper/disk.h */
-		uint64_t size_mb;    /* of the loop file at first, 0 = as fits */
+		uint64_t size_mb;    /* of the loop file, 0 = as fits, and it grows */
 	} data;
 	struct {
 		struct view

@@ -34,7 +34,8 @@ static const struct json_field defaults_fields[] = {
 	{ "ttl_seconds", JSON_F_U64, WITHIN(defaults, ttl_seconds), .max = SECONDS_MOST },
 	{ "limits", JSON_F_OBJECT, WITHIN(defaults, limits), .sub = &box_limits_default_schema,
 	  .nullable = true },
-	{ "disk_mb", JSON_F_U64, WITHIN(defaults, limits.disk_mb), .max = BOX_LIMITS_DISK_MB_MAX },
+	{ "disk_mb", JSON_F_U64, WITHIN(defaults, limits.disk_mb), .max = BOX_LIMITS_DISK_MB_MAX,
+	  .has = WITHIN(defaults, limits.has_disk_mb), .nullable = true, .skip = JSON_NULL_EMPTY },
 	{ "sudo", JSON_F_BOOL, WITHIN(defaults, sudo) },
 	{ "timezone", JSON_F_STRING, WITHIN(defaults, timezone), .max = ZONES_NAME_MAX },
 };

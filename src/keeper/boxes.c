@@ -321,6 +321,8 @@ int boxes_start(struct keeper *k, const struct spec *s, struct view digest, stru
 	struct walls *walls = walls_find(&k->walls, view_of(s->backend), e);
 	if (!walls)
 		return -1;
+	if (!s->existing && room_admit(k, e) < 0)
+		return -1;
 	if (!walls->posture.ok && walls->untried.ok)
 		serve_try_walls(k, walls);
 	if (walls_usable(walls, e) < 0 ||

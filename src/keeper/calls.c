@@ -417,11 +417,15 @@ static void on_closed(struct link *l, int error)
 
 const struct link_ops calls_ops = { .on_frame = on_frame, .on_closed = on_closed };
 
-void calls_storage(struct keeper *k, const char *wrong)
+void calls_storage(struct keeper *k, const char *wrong, const struct disk_room *room)
 {
+	const struct wire_storage m = { .wrong = view_of(wrong),
+					.size_bytes = room->size,
+					.free_bytes = room->free,
+					.beneath_bytes = room->beneath };
+
 	if (link_open(&k->api))
-		(void)!link_send_msg(&k->api, WIRE_TYPE_STORAGE, FRAME_EVENT, 0, 0, 0, &wire_storage_msg,
-				     &(struct wire_storage){ .wrong = view_of(wrong) });
+		(void)!link_send_msg(&k->api, WIRE_TYPE_STORAGE, FRAME_EVENT, 0, 0, 0, &wire_storage_msg, &m);
 }
 
 void calls_box_exited(struct keeper *k, const struct keeper_box *b, uint32_t code, uint32_t signo, bool oom)

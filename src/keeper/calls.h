@@ -24,5 +24,5 @@ int calls_start_box(struct keeper_call *c, const struct spec *s, struct view ima
 		    struct err *e) _must_check_;
 struct keeper_box *calls_find_box(struct keeper_call *c, struct view id, struct err *e);
 
-void calls_storage(struct keeper *k, const char *wrong); /* to the api */
+void calls_storage(struct keeper *k, const char *wrong, const struct disk_room *room); /* to the api */
 void calls_box_exited(struct keeper *k, const struct keeper_box *b, uint32_t code, uint32_t signo, bool oom);

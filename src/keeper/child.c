@@ -162,11 +162,12 @@ static int start_api(struct keeper *k)
 	int fds[3 + ELEMS(k->listeners)] = { theirs, k->config_fd, store };
 	for (unsigned i = 0; i < k->n_listeners; i++)
 		fds[3 + i] = k->listeners[i];
-	char count[48], hash[96];
+	char count[48], hash[96], disk[48];
 	snprintf(count, sizeof(count), "PADDOCK_LISTEN_FDS=%u", k->n_listeners);
 	snprintf(hash, sizeof(hash), "PADDOCK_ADMIN_HASH=%s", k->admin_hash);
 	char *const argv[] = { (char[]){ "paddock-api" }, NULL };
-	char *const envp[] = { count, hash, NULL };
+	snprintf(disk, sizeof(disk), "PADDOCK_DISK_MB=%llu", (unsigned long long)k->standard_disk_mb);
+	char *const envp[] = { count, hash, disk, NULL };
 	int pidfd;
 	int r = child_exec(k, "paddock-api", argv, envp, fds, 3 + k->n_listeners, &k->api_pid, &pidfd);
 	if (r < 0)
@@ -174,7 +175,7 @@ static int start_api(struct keeper *k)
 	r = loop_io_start(k->loop, &k->api_exit, pidfd, EPOLLIN, on_api_exit);
 	if (r == 0)
 		r = link_start(&k->api, k->loop, TAKE_FD(ours), true, &calls_ops);
-	if (r == 0 && k->room != ROOM_FINE)
+	if (r == 0)
 		room_tell(k);
 	return r;
 }

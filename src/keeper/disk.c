@@ -27,6 +27,8 @@
 #define HELD_FILE     "reserved" /* beside boxes/ and the others */
 #define HELD_STEP     (256ull << 20)
 #define HELD_SPARE    (64ull << 20) /* left to btrfs, so that files can still be removed */
+#define ASIDE_FILE    "aside"
+#define ASIDE         (32ull << 20)
 
 static uint64_t free_bytes(int fd)
 {
@@ -107,7 +109,8 @@ static int mount_loop(struct disk *d, const char *mount_point, struct err *e)
 			"no loop device for %s (put data_dir on btrfs, or set data.backend: copy, which "
 			"has no disk limits)",
 			LOOP_FILE);
-	const struct mnt_option options[] = { { "source", path } };
+	/* What boxes remove is given back to the disk beneath. */
+	const struct mnt_option options[] = { { "source", path }, { "discard", "async" } };
 	_cleanup_(closep) int fd = mnt_fs("btrfs", options, ELEMS(options),
 					  MOUNT_ATTR_NOATIME | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID);
 	if (fd == -ENODEV)
@@ -122,6 +125,31 @@ static int mount_loop(struct disk *d, const char *mount_point, struct err *e)
 	return d->root < 0 ? err_sys(e, ERR_STORAGE, errno, "cannot open %s", mount_point) : 0;
 }
 
+static int resize(struct disk *d, uint64_t size)
+{
+	int r = ftruncate(d->file, (off_t)size) < 0 ? -errno : loopdev_refresh(d->dev);
+	if (r == 0)
+		r = btrfs_grow(d->root);
+	if (r < 0)
+		log_warn("storage cannot grow: %s", strerror(-r));
+	else
+		log_info("storage has grown to %llu MiB", (unsigned long long)(size >> 20));
+	return r;
+}
+
+/* What is configured was changed since the file was made. It never shrinks: what boxes have is in it. */
+static void fit(struct disk *d)
+{
+	struct stat st;
+	if (!d->most || fstat(d->file, &st) < 0 || (uint64_t)st.st_size == d->most)
+		return;
+	if ((uint64_t)st.st_size < d->most)
+		(void)resize(d, d->most);
+	else
+		log_warn("data.size_mb is %llu, but " LOOP_FILE " has %llu MiB already and does not shrink",
+			 (unsigned long long)(d->most >> 20), (unsigned long long)st.st_size >> 20);
+}
+
 static int open_loop(struct disk *d, int data, uint64_t size_mb, const char *mount_point, struct err *e)
 {
 	d->file = openat(data, LOOP_FILE, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
@@ -132,7 +160,11 @@ static int open_loop(struct disk *d, int data, uint64_t size_mb, const char *mou
 	}
 	if (d->file < 0)
 		return err_sys(e, ERR_STORAGE, errno, "cannot open %s", LOOP_FILE);
-	return mount_loop(d, mount_point, e);
+	d->most = size_mb << 20;
+	if (mount_loop(d, mount_point, e) < 0)
+		return -1;
+	fit(d);
+	return 0;
 }
 
 int disk_open(struct disk *d, int data, struct view backend, uint64_t size_mb, const char *mount_point,
@@ -151,7 +183,6 @@ int disk_open(struct disk *d, int data, struct view backend, uint64_t size_mb, c
 	} else if (open_loop(d, data, size_mb, mount_point, e) < 0) {
 		return -1;
 	}
-	disk_release(d); /* of an earlier keeper; it is held again where it must be */
 	int r = btrfs_quota_enable(d->root);
 	return r < 0 ? explain_open(d, r, "cannot turn on quotas", e) : 0;
 }
@@ -226,15 +257,20 @@ void disk_grow(struct disk *d)
 	/* A third, since btrfs sets some apart for itself: the smallest file is full with a quarter of it
 	 * left. */
 	uint64_t left = (uint64_t)v.f_bavail * v.f_frsize, size = (uint64_t)st.st_size;
-	if (left >= size / 3 || free_bytes(d->file) < size / 4)
+	if (d->most || left >= size / 3 || free_bytes(d->file) < size / 4)
 		return;
-	int r = ftruncate(d->file, (off_t)whole_mb(size + size / 4)) < 0 ? -errno : loopdev_refresh(d->dev);
-	if (r == 0)
-		r = btrfs_grow(d->root);
-	if (r < 0)
-		log_warn("storage cannot grow: %s", strerror(-r));
-	else
-		log_info("storage has grown to %llu MiB", (unsigned long long)((size + size / 4) >> 20));
+	(void)resize(d, whole_mb(size + size / 4));
+}
+
+void disk_look(const struct disk *d, struct disk_room *ret)
+{
+	struct statvfs v;
+	*ret = (struct disk_room){ 0 };
+	if (fstatvfs(d->root, &v) < 0)
+		return;
+	ret->size = (uint64_t)v.f_blocks * v.f_frsize;
+	ret->free = (uint64_t)v.f_bavail * v.f_frsize;
+	ret->beneath = d->file >= 0 ? free_bytes(d->file) : ret->free;
 }
 
 void disk_hold(const struct disk *d)
@@ -252,7 +288,48 @@ void disk_hold(const struct disk *d)
 	}
 }
 
+void disk_reclaim(const struct disk *d)
+{
+	if (d->btrfs)
+		btrfs_sync(d->root);
+}
+
+void disk_discard(const struct disk *d, bool at_once)
+{
+	char path[32];
+	if (d->file < 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", d->root);
+	if (mount(NULL, path, NULL, MS_REMOUNT | MS_NOATIME | MS_NODEV | MS_NOSUID,
+		  at_once ? "discard=sync" : "discard=async") < 0)
+		log_warn("cannot change when the storage gives removed files back: %s", strerror(errno));
+}
+
+bool disk_is_held(const struct disk *d)
+{
+	struct stat st;
+	return fstatat(d->root, HELD_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
 void disk_release(const struct disk *d)
 {
 	(void)unlinkat(d->root, HELD_FILE, 0);
+}
+
+void disk_set_aside(int dir)
+{
+	struct stat st;
+	if (fstatat(dir, ASIDE_FILE, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_size == (off_t)ASIDE)
+		return;
+	_cleanup_(closep) int fd = openat(dir, ASIDE_FILE, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0 && (free_bytes(dir) < HELD_SPARE || fallocate(fd, 0, 0, (off_t)ASIDE) < 0))
+		(void)unlinkat(dir, ASIDE_FILE, 0);
+}
+
+bool disk_use_aside(int dir)
+{
+	if (unlinkat(dir, ASIDE_FILE, 0) < 0)
+		return false;
+	(void)syncfs(dir); /* btrfs gives room back when the removal is written */
+	return true;
 }

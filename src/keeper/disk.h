@@ -13,6 +13,7 @@ struct disk {
 	bool btrfs;
 	int root;      /* in which boxes/, spare/, snapshots/, workspaces/ lie */
 	int file, dev; /* of the loop file, or -1 */
+	uint64_t most; /* size of the loop file, 0: as the disk beneath allows */
 };
 
 /* `backend`: "auto" and "btrfs" make or mount the loop file where DATA is not btrfs;
@@ -32,9 +33,25 @@ int disk_remove(const struct disk *d, int dir, const char *name, int trash) _mus
 int disk_limit(const struct disk *d, int unit,
 	       uint64_t bytes) _must_check_; /* -EOPNOTSUPP for a limit that cannot be kept */
 int disk_usage(const struct disk *d, int unit, uint64_t *ret_bytes, uint64_t *ret_limit) _must_check_;
-/* Grows the loop file where it is nearly full and the host has room. */
+/* Grows the loop file where it is nearly full and the host has room, but not beyond what is configured. */
 void disk_grow(struct disk *d);
+
+/* 0 where it is not known. */
+struct disk_room {
+	uint64_t size, free; /* of the storage */
+	uint64_t beneath;    /* free on the disk that holds the data directory */
+};
+void disk_look(const struct disk *d, struct disk_room *ret);
 /* Reserves all that btrfs has left, but for a little: extents are taken and nothing is written. Until the
  * release nobody can write more. */
 void disk_hold(const struct disk *d);
+/* What was removed is free sooner. */
+void disk_reclaim(const struct disk *d);
+/* When what was removed is given back to the disk beneath: before anything else can take its place, which
+ * costs every removal a little; or later. */
+void disk_discard(const struct disk *d, bool at_once);
+bool disk_is_held(const struct disk *d); /* perhaps by an earlier keeper */
 void disk_release(const struct disk *d);
+/* A little room in `dir` that nobody else can have: what must be written on a full disk takes its place. */
+void disk_set_aside(int dir);
+bool disk_use_aside(int dir); /* false: there is none */

@@ -12,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "caps.h"
@@ -26,6 +27,7 @@
 #include "poison.h"
 
 #define WALLET_MEMORY (160u << 20)
+#define ROOM_MB       1024 /* as room.c warns */
 
 /* Everything that a keeper opens, below one directory. */
 struct doctor {
@@ -136,6 +138,18 @@ static void look_at_memory(struct posture *p)
 			(unsigned long long)limit.rlim_max >> 20);
 }
 
+/* A loop file larger than the disk beneath is filled by sandboxes before it is full itself. */
+static void look_at_room(const struct doctor *d, struct posture *p)
+{
+	struct statvfs v;
+	if (fstatvfs(d->dir, &v) < 0)
+		return;
+	uint64_t mb = (uint64_t)v.f_bavail * v.f_frsize >> 20, all = (uint64_t)v.f_blocks * v.f_frsize >> 20;
+	posture_add(p, "storage.room", mb >= ROOM_MB, false,
+		    "%llu of %llu MiB are free on the disk of data_dir%s", (unsigned long long)mb,
+		    (unsigned long long)all, mb < ROOM_MB ? ": sandboxes will soon be unable to write" : "");
+}
+
 /* Mounts first, so that the tree below is ours alone to empty. */
 static void tidy(struct doctor *d)
 {
@@ -221,6 +235,7 @@ int doctor_main(int config_fd, bool json)
 		} else {
 			try_box(&d, d.walls.all[0]);
 			look_at_memory(&d.walls.all[0]->posture);
+			look_at_room(&d, &d.walls.all[0]->posture);
 			p = &d.walls.all[0]->posture;
 		}
 	}

@@ -278,6 +278,14 @@ const struct image *images_find(const struct images *im, struct view digest)
 	return NULL;
 }
 
+const struct image *images_named(const struct images *im, struct view name)
+{
+	for (const struct image_name *n = im->names; n; n = n->next)
+		if (view_is(name, n->name))
+			return images_find(im, view_of(n->digest));
+	return NULL;
+}
+
 int images_layers(const struct images *im, const struct image *i, struct plan_image *ret, struct err *e)
 {
 	struct plan_image p = { .n = 1 };

@@ -49,6 +49,7 @@ struct images {
 int images_open(struct images *im, int data, struct err *e) _must_check_;
 void images_close(struct images *im);
 const struct image *images_find(const struct images *im, struct view digest);
+const struct image *images_named(const struct images *im, struct view name);
 /* Opens the layers; images_release closes them. */
 int images_layers(const struct images *im, const struct image *i, struct plan_image *ret,
 		  struct err *e) _must_check_;

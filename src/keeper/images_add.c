@@ -283,6 +283,7 @@ int images_add_machine(struct images *im, struct err *e)
 			return root < 0 ? err_sys(e, ERR_STORAGE, errno, "cannot make the machine's image")
 					: -1;
 	}
-	int r = set_name(im, VIEW(IMAGES_MACHINE), have->digest);
+	const struct image *named = images_named(im, VIEW(IMAGES_MACHINE));
+	int r = named == have ? 0 : set_name(im, VIEW(IMAGES_MACHINE), have->digest);
 	return r < 0 ? err_sys(e, ERR_STORAGE, r, "cannot name the machine's image") : 0;
 }

@@ -41,12 +41,15 @@ struct keeper {
 	struct images images;
 	struct box_table boxes;
 	struct ahead ahead;
-	struct loop_timer tidy;    /* leftover control groups */
-	struct loop_timer idle;    /* parts made ahead */
-	struct loop_timer grow;    /* the loop file, where it is nearly full; and the room beneath it */
-	enum room room;            /* room.h */
-	struct loop_task answered; /* work behind the answer of a start */
-	struct loop_task ending;   /* parts are made while a box ends */
+	struct loop_timer tidy; /* leftover control groups */
+	struct loop_timer idle; /* parts made ahead */
+	struct loop_timer grow; /* the loop file, where it is nearly full; and the room beneath it */
+	enum room room;         /* room.h */
+	struct disk_room told;  /* to the api */
+	uint64_t removed_ms, reclaimed_ms; /* when something was removed; when its room was fetched */
+	uint64_t standard_disk_mb;         /* limit of a box that asks for none; 0: none */
+	struct loop_task answered;         /* work behind the answer of a start */
+	struct loop_task ending;           /* parts are made while a box ends */
 
 	/* paddock-api */
 	struct link api;

@@ -134,6 +134,8 @@ int life_snapshot_create(struct keeper_call *c, const void *msg, struct err *e)
 	if (read_id(m->id, w.id, "snapshot", e) < 0 || read_id(m->box, w.box, "box", e) < 0)
 		return -1;
 	const struct keeper_box *b = box_table_get(&c->k->boxes, m->box);
+	if (room_admit(c->k, e) < 0)
+		return -1;
 	if (b && !(b->in.walls->can & WALLS_SNAPSHOTS))
 		return err_set(e, ERR_UNSUPPORTED, "the backend %s takes no snapshots", b->spec.backend);
 	if (!flush_worthwhile())
@@ -203,6 +205,8 @@ int life_workspace_create(struct keeper_call *c, const void *msg, struct err *e)
 	char id[SPEC_ID + 1], from[SPEC_ID + 1] = "";
 	if (read_id(m->id, id, "workspace", e) < 0 ||
 	    (m->from.n && read_id(m->from, from, "workspace", e) < 0))
+		return -1;
+	if (room_admit(c->k, e) < 0)
 		return -1;
 	if (from[0] && !c->k->storage.disk.btrfs)
 		return copying_workspace(c, id, m->disk_bytes, from, e);

@@ -6,18 +6,25 @@
  */
 #pragma once
 
-#include "defs.h"
+#include "err.h"
 
 struct keeper;
 
 enum room {
 	ROOM_FINE,
 	ROOM_LOW,     /* /readyz says so */
+	ROOM_FULL,    /* in the storage itself: nothing new is made */
 	ROOM_HELD,    /* nothing more can be written by boxes */
 	ROOM_READONLY /* too late, or a fault of the disk */
 };
 
-/* Regularly, and lets the loop file grow. True: there is little room, come again soon. */
+/* Before anything is written; then regularly. Lets the loop file grow. True: there is little room, come again
+ * soon. */
+void room_begin(struct keeper *k);
+/* Before that, and whenever nothing at all is left: room that was set aside is given up. */
+void room_last(struct keeper *k);
 bool room_watch(struct keeper *k);
+/* Whether something new can be made: ERR_STORAGE and why not. */
+int room_admit(const struct keeper *k, struct err *e) _must_check_;
 /* To an api that was just started. */
 void room_tell(struct keeper *k);

@@ -46,10 +46,11 @@
 #include "vault.h"
 #include "poison.h"
 
-#define NOTE_MAX 8192
-#define NICE     (-10)
-#define GROW_MS  1000
-#define HURRY_MS 100 /* while there is little room beneath the loop file */
+#define NOTE_MAX         8192
+#define NICE             (-10)
+#define STANDARD_DISK_MB UINT64_C(10240)
+#define GROW_MS          1000
+#define HURRY_MS         100 /* while there is little room beneath the loop file */
 
 static int make_path(const char *path, unsigned mode)
 {
@@ -77,6 +78,13 @@ static int make_in(int dir, const char *name, unsigned mode)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Changes nothing that is right already: on a full disk that might not work. */
+static int give(int fd, uid_t to)
+{
+	struct stat st;
+	return fstat(fd, &st) == 0 && st.st_uid == to && st.st_gid == to ? 0 : fchown(fd, to, to);
+}
+
 /* A keeper that was killed this moment may have a child between clone and exec, which
  * still holds its descriptors: a refusal is final only after a while. */
 static bool take_lock(int fd)
@@ -95,7 +103,7 @@ static bool take_lock(int fd)
 static int make_owned(struct keeper *k, const char *name, uint64_t uid, struct err *e)
 {
 	_cleanup_(closep) int fd = make_in(k->data, name, 0700);
-	const int r = fd < 0 ? fd : fchown(fd, (uid_t)uid, (uid_t)uid) < 0 ? -errno : 0;
+	const int r = fd < 0 ? fd : give(fd, (uid_t)uid) < 0 ? -errno : 0;
 
 	return r < 0 ? err_sys(e, ERR_INTERNAL, r, "cannot make %s/%s", k->data_path, name) : 0;
 }
@@ -168,6 +176,10 @@ static int admin_group(struct keeper *k, struct err *e)
 			       "admin_group: this machine has no group named %s (groupadd --system %s)", name,
 			       name);
 	_cleanup_(closep) int fd = openat(k->data, "admin.key", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == 0 && st.st_gid == (group ? group->gr_gid : 0) &&
+	    (st.st_mode & 07777) == (group ? 0640 : 0600))
+		return 0;
 	/* First the mode: the group that the file had gets nothing by the wider one. */
 	if (fd < 0 || fchmod(fd, 0600) < 0 || fchown(fd, 0, group ? group->gr_gid : 0) < 0 ||
 	    fchmod(fd, group ? 0640 : 0600) < 0)
@@ -317,22 +329,69 @@ static int open_walls(struct keeper *k, struct err *e)
 	return 0;
 }
 
+/* Our own files on the disk of the boxes: written where they are missing or of another version. */
+static int make_own_files(struct keeper *k, struct err *e)
+{
+	for (unsigned i = 0; i < k->walls.n; i++) {
+		struct walls *w = k->walls.all[i];
+		if (w->ops->furnish && w->ops->furnish(w, k->storage.disk.root, e) < 0)
+			return -1;
+	}
+	return images_add_machine(&k->images, e);
+}
+
+static bool no_room(const struct err *e)
+{
+	return e->sys == ENOSPC || e->sys == EDQUOT || e->sys == EIO || e->sys == EROFS;
+}
+
+/* A full disk has room that was set aside for them. Without it a daemon that was upgraded uses the older
+ * ones: a start is worth more, since only a daemon that runs can delete anything. */
+static int make_own_files_anyway(struct keeper *k, struct err *e)
+{
+	if (make_own_files(k, e) == 0)
+		return 0;
+	if (!no_room(e))
+		return -1;
+	(void)disk_use_aside(k->storage.disk.root);
+	*e = (struct err){ 0 };
+	if (make_own_files(k, e) == 0)
+		return 0;
+	if (!no_room(e) || !images_named(&k->images, VIEW(IMAGES_MACHINE)))
+		return -1;
+	log_warn("%s: those of an earlier start are used", e->msg);
+	return 0;
+}
+
+/* One sandbox alone does not fill the disk. E2B's clients, for one, cannot ask for a limit. */
+static uint64_t standard_disk(const struct keeper *k)
+{
+	const struct config *c = k->config;
+	uint64_t mb = MIN(STANDARD_DISK_MB, MAX((k->told.size >> 20) / 4, 1));
+
+	if (c->defaults.limits.has_disk_mb)
+		return c->defaults.limits.disk_mb;
+	if (!k->storage.disk.btrfs)
+		return 0;
+	return c->max.limits.disk_mb ? MIN(mb, c->max.limits.disk_mb) : mb;
+}
+
 static int open_storage(struct keeper *k, struct err *e)
 {
 	char point[640];
 	snprintf(point, sizeof(point), "%s/disk", k->run_path);
 	if (mkdir(point, 0700) < 0 && errno != EEXIST)
 		return err_sys(e, ERR_INTERNAL, errno, "cannot make %s", point);
+	room_last(k);
 	if (disk_open(&k->storage.disk, k->data, k->config->data.backend, k->config->data.size_mb, point, e) <
 	    0)
 		return -1;
 	k->storage.wanted = (unsigned)k->config->parts;
-	for (unsigned i = 0; i < k->walls.n; i++) {
-		struct walls *w = k->walls.all[i];
-		if (w->ops->furnish && w->ops->furnish(w, k->storage.disk.root, e) < 0)
-			return -1;
-	}
-	return storage_open(&k->storage, e);
+	room_begin(k);
+	k->standard_disk_mb = standard_disk(k);
+	return storage_open(&k->storage, e) < 0 || images_open(&k->images, k->storage.disk.root, e) < 0
+		       ? -1
+		       : make_own_files_anyway(k, e);
 }
 
 void serve_ready(struct keeper *k)
@@ -419,8 +478,7 @@ static int setup(struct keeper *k, struct err *e)
 	    open_listeners(k, e) < 0 || owner_listen(k, e) < 0 || gauges_open(k, e) < 0 ||
 	    trim_capabilities(e) < 0 || open_walls(k, e) < 0 ||
 	    slots_open(&k->slots, (uint32_t)k->config->uids.base, (uint32_t)k->config->uids.slots, e) < 0 ||
-	    open_storage(k, e) < 0 || images_open(&k->images, k->storage.disk.root, e) < 0 ||
-	    images_add_machine(&k->images, e) < 0)
+	    open_storage(k, e) < 0)
 		return -1;
 	return try_walls(k, e);
 }
@@ -489,8 +547,7 @@ int serve_main(int config_fd)
 		return 1;
 	}
 	boxes_adopt(&k);
-	if (k.storage.disk.file >= 0)
-		on_grow(&k.grow);
+	on_grow(&k.grow);
 	gate_start(&k);
 	gauges_start(&k);
 	vault_start(&k);

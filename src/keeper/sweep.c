@@ -24,6 +24,7 @@
 
 #include "caps.h"
 #include "child.h"
+#include "clock.h"
 #include "fd.h"
 #include "keeper.h"
 #include "landlock.h"
@@ -143,6 +144,7 @@ static void on_sweep_time(struct loop_timer *t)
 
 void sweep_start(struct keeper *k)
 {
+	k->removed_ms = clock_mono_ms();
 	k->sweep_again = k->sweep_pid != 0;
 	if (!k->sweep_pid && !loop_timer_active(&k->sweep_timer))
 		loop_timer_start(k->loop, &k->sweep_timer, SWEEP_MS, on_sweep_time);

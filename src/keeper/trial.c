@@ -182,14 +182,6 @@ static int run_box(const struct trial *t, const struct plan *plan, const struct 
 	return r;
 }
 
-static const struct image *machine_image(const struct images *im)
-{
-	for (const struct image_name *n = im->names; n; n = n->next)
-		if (strcmp(n->name, IMAGES_MACHINE) == 0)
-			return images_find(im, view_of(n->digest));
-	return NULL;
-}
-
 static bool has_usr(const struct plan *plan, const struct plan_image *layers, struct posture *p)
 {
 	_cleanup_(closep) int userns = -1;
@@ -207,7 +199,7 @@ static bool has_usr(const struct plan *plan, const struct plan_image *layers, st
 static int with_image(const struct trial *t, struct spec *s, uint32_t slot, int run, struct posture *p,
 		      struct err *e)
 {
-	const struct image *image = machine_image(t->images);
+	const struct image *image = images_named(t->images, VIEW(IMAGES_MACHINE));
 	struct plan_image layers = { 0 };
 	struct plan plan;
 	if (!image)

@@ -22,7 +22,7 @@ struct box_limits {
 struct box_limits_wish {
 	double cpu; /* cores */
 	uint64_t memory_mb, pids, nofile, disk_mb;
-	bool has_cpu, has_memory_mb, has_pids, has_nofile, has_disk_mb; /* not of settings */
+	bool has_cpu, has_memory_mb, has_pids, has_nofile, has_disk_mb; /* not of settings, but disk_mb's */
 };
 
 enum box_limit_kind { BOX_LIMIT_CPU, BOX_LIMIT_MEMORY, BOX_LIMIT_COUNT, BOX_LIMIT_DISK };

@@ -302,3 +302,9 @@ int btrfs_grow(int fd)
 	struct btrfs_ioctl_vol_args a = { .name = "max" };
 	return ioctl(fd, BTRFS_IOC_RESIZE, &a) < 0 ? -errno : 0;
 }
+
+void btrfs_sync(int fd)
+{
+	uint64_t transid;
+	(void)ioctl(fd, BTRFS_IOC_SYNC, &transid);
+}

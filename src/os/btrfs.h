@@ -24,3 +24,5 @@ int btrfs_usage(int subvolume, uint64_t *ret_bytes, uint64_t *ret_limit) _must_c
 enum { BTRFS_LIMIT, BTRFS_USED, BTRFS_RESERVED, BTRFS_FIGURES };
 int btrfs_figures(int subvolume, int ret[BTRFS_FIGURES]) _must_check_;
 int btrfs_grow(int fd) _must_check_; /* to the size of its device */
+/* Commits, and has the kernel's thread free what removed subvolumes held. */
+void btrfs_sync(int fd);

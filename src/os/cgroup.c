@@ -19,7 +19,9 @@
 #include "poison.h"
 
 #define CPU_PERIOD   100000u
-#define SOCKET_SHARE 8 /* of the memory, beside it (cgroup v1) */
+#define CPU_SHARES   1024u /* of a new group, v1 */
+#define CPU_WEIGHT   100u  /* and v2 */
+#define SOCKET_SHARE 8     /* of the memory, beside it (cgroup v1) */
 #define SOCKET_LEAST (8ull << 20)
 
 static const char *const controller_names[CGROUP_CONTROLLERS] = {
@@ -139,6 +141,18 @@ int cgroup_limit(const struct cgroup_host *h, const char *name, const struct cgr
 			if (r < 0)
 				return r;
 		}
+	return 0;
+}
+
+int cgroup_weigh(const struct cgroup_host *h, const char *name, unsigned times)
+{
+	for (unsigned i = 0; i < h->n; i++) {
+		const struct cgroup_tree *t = &h->trees[i];
+
+		if (t->controllers & 1u << CGROUP_CPU)
+			return t->v2 ? put_u64(t, name, "cpu.weight", CPU_WEIGHT * times)
+				     : put_u64(t, name, "cpu.shares", CPU_SHARES * times);
+	}
 	return 0;
 }
 

@@ -68,6 +68,8 @@ int cgroup_take(const struct cgroup_host *h, const char *ahead, const char *name
 		const struct cgroup_limits *l, struct err *e) _must_check_;
 /* Other limits for a group that is there. -EBUSY: more memory is in use than that. */
 int cgroup_limit(const struct cgroup_host *h, const char *name, const struct cgroup_limits *l) _must_check_;
+/* A group's part of the processors is `times` that of one as it was made. */
+int cgroup_weigh(const struct cgroup_host *h, const char *name, unsigned times) _must_check_;
 /* By what a child joins: the "tasks" files of v1, to which it writes "0" (ret_tasks, *ret_n of them, the
  * caller closes), and the directory of v2 to be born in (or -1). */
 int cgroup_task_fds(const struct cgroup_host *h, const char *name, int ret_tasks[CGROUP_TREES],

@@ -16,8 +16,8 @@
 
 #define POLICY_CHECKS  48
 #define POLICY_SPENDS  CALL_EFFECTS
-#define POLICY_PENDING 5   /* of an agent, by default */
-#define POLICY_EXPIRY  300 /* seconds */
+#define POLICY_PENDING RULE_USUAL_max_pending /* of an agent, by default */
+#define POLICY_EXPIRY  RULE_USUAL_expiry_s    /* seconds */
 
 /* ---- the request ---- */
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "ledger.h"
+#include "rule_fields.h"
 
 struct policy_amount {
 	bool set;
@@ -47,6 +48,9 @@ struct policy_rules {
 	 */
 	struct policy_amount fee_per_tx, fee_day;
 	struct policy_amount auto_below;
-	bool only_listed, allow_creation, allow_dangerous, allow_messages, require_simulation, paused;
-	uint32_t approvers, max_pending, expiry_s, cool_down_s, suspend_after;
+#define FLAG(name, ...)  bool name;
+#define COUNT(name, ...) uint32_t name;
+#include "rule_fields.def"
+#undef FLAG
+#undef COUNT
 };

@@ -91,27 +91,35 @@ static bool windows_stricter(const struct policy_rules *now, const struct policy
 	return now->n_windows > 0;
 }
 
+/* Of the values in force. */
+#define OR_USUAL(v, usual)  ((v) ? (v) : (uint32_t)(usual))
+#define STRICT_LESS(n, b)   ((n) >= (b))
+#define STRICT_MORE(n, b)   ((n) <= (b))
+#define STRICT_MORE_0(n, b) ((b) == 0 || ((n) && (n) <= (b)))
+
 static bool flags_stricter(const struct policy_rules *now, const struct policy_rules *before)
 {
-	return (now->only_listed || !before->only_listed) &&
-	       (!now->allow_creation || before->allow_creation) &&
-	       (!now->allow_dangerous || before->allow_dangerous) &&
-	       (!now->allow_messages || before->allow_messages) &&
-	       (now->require_simulation || !before->require_simulation) && (now->paused || !before->paused);
+	bool ok = true;
+
+#define FLAG(name, sense, ...) ok = ok && STRICT_##sense(now->name, before->name);
+#define COUNT(...)
+#include "rule_fields.def"
+#undef FLAG
+#undef COUNT
+	return ok;
 }
 
 static bool counts_stricter(const struct policy_rules *now, const struct policy_rules *before)
 {
-	const uint32_t a = now->max_pending ? now->max_pending : POLICY_PENDING,
-		       b = before->max_pending ? before->max_pending : POLICY_PENDING;
+	bool ok = true;
 
-	const uint32_t waits = now->expiry_s ? now->expiry_s : POLICY_EXPIRY,
-		       waited = before->expiry_s ? before->expiry_s : POLICY_EXPIRY;
-
-	return MAX(now->approvers, 1u) >= MAX(before->approvers, 1u) && a <= b && waits <= waited &&
-	       now->cool_down_s >= before->cool_down_s &&
-	       (before->suspend_after == 0 ||
-		(now->suspend_after && now->suspend_after <= before->suspend_after));
+#define FLAG(...)
+#define COUNT(name, json, min, max, usual, sense, ...)                                                       \
+	ok = ok && STRICT_##sense(OR_USUAL(now->name, usual), OR_USUAL(before->name, usual));
+#include "rule_fields.def"
+#undef FLAG
+#undef COUNT
+	return ok;
 }
 
 static bool fee_stricter(const struct policy_amount *now, const struct policy_amount *before,

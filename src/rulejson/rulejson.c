@@ -7,6 +7,7 @@
 
 #include "config.h"
 #include "num.h"
+#include "rule_fields.h"
 #include "u256.h"
 
 #include "poison.h"
@@ -275,64 +276,28 @@ struct change_body {
 	bool unused;
 	const struct json *limits, *addresses, *windows, *typed, *wallets;
 	struct view auto_below, agent;
-	uint64_t approvers, max_pending, expiry, cool_down, suspend_after;
+	struct sgn_rules rules; /* of which the plain ones are read */
 };
 #define AT(f) .offset = offsetof(struct change_body, f)
-#define FLAG(f)                                                                                              \
-	{                                                                                                    \
-#f, JSON_F_BOOL, offsetof(struct sgn_rules, f), .nullable = true                             \
-	}
 static const struct json_field change_fields[] = {
 	{ "limits", JSON_F_ANY, AT(limits), .nullable = true },
 	{ "addresses", JSON_F_ANY, AT(addresses), .nullable = true },
 	{ "windows", JSON_F_ANY, AT(windows), .nullable = true },
 	{ "auto_below", JSON_F_STRING, AT(auto_below), TEXT, .nullable = true },
-	{ "approvers", JSON_F_U64, AT(approvers), .min = 1, .max = 16, .nullable = true },
-	{ "max_pending", JSON_F_U64, AT(max_pending), .min = 1, .max = 1000, .nullable = true },
-	{ "expiry_seconds", JSON_F_U64, AT(expiry), .min = 1, .max = 604800, .nullable = true },
-	{ "cool_down_seconds", JSON_F_U64, AT(cool_down), .max = 604800, .nullable = true },
-	{ "suspend_after", JSON_F_U64, AT(suspend_after), .max = 10000, .nullable = true },
+#define FLAG(name, ...) { #name, JSON_F_BOOL, AT(rules.name), .nullable = true },
+#define COUNT(name, json, least, most, ...)                                                                  \
+	{ #json, JSON_F_U32, AT(rules.name), .min = (least), .max = (most), .nullable = true },
+#include "rule_fields.def"
+#undef FLAG
+#undef COUNT
 	/* of whole rules alone */
 	{ "agent", JSON_F_STRING, AT(agent), .max = 64, .nullable = true },
 	{ "wallets", JSON_F_ANY, AT(wallets), .nullable = true },
 	{ "typed", JSON_F_ANY, AT(typed), .nullable = true },
 };
 enum { OF_WHOLE = 3 };
-/* Flags go straight to the rules. */
-static const struct json_field flag_fields[] = {
-	FLAG(only_listed),    FLAG(allow_creation),     FLAG(allow_dangerous),
-	FLAG(allow_messages), FLAG(require_simulation), FLAG(paused),
-};
 #undef AT
-#undef FLAG
 #undef TEXT
-
-static const struct json_field *find_field(const struct json_field *f, size_t n, struct view name)
-{
-	for (size_t i = 0; i < n; i++)
-		if (view_is(name, f[i].name))
-			return &f[i];
-	return NULL;
-}
-
-/* The document in its two halves, each for its schema. */
-static int split(struct arena *a, const struct json *doc, struct json ret[2], struct err *e)
-{
-	if (doc->type != JSON_OBJECT)
-		return err_set(e, ERR_INVALID, "the body must be an object");
-	for (int h = 0; h < 2; h++) {
-		ret[h] = (struct json){ .type = JSON_OBJECT };
-		ret[h].members = arena_array(a, doc->n + 1, sizeof(*ret[h].members));
-		if (!ret[h].members)
-			return err_set(e, ERR_TOO_LARGE, "the limits are too large");
-	}
-	for (size_t i = 0; i < doc->n; i++) {
-		struct json *to =
-			&ret[find_field(flag_fields, ELEMS(flag_fields), doc->members[i].key) != NULL];
-		to->members[to->n++] = doc->members[i];
-	}
-	return 0;
-}
 
 static int read_lists(struct arena *a, const struct change_body *b, struct sgn_rules *r, struct err *e)
 {
@@ -351,29 +316,21 @@ static int read_lists(struct arena *a, const struct change_body *b, struct sgn_r
 
 static int read(struct arena *a, const struct json *doc, bool whole, struct sgn_rules *r, struct err *e)
 {
-	const struct json_schema change_schema = { change_fields,
-						   ELEMS(change_fields) - (whole ? 0 : OF_WHOLE) },
-				 flag_schema = { flag_fields, ELEMS(flag_fields) };
-	struct change_body b = { .approvers = r->approvers,
-				 .max_pending = r->max_pending,
-				 .expiry = r->expiry_s,
-				 .cool_down = r->cool_down_s,
-				 .suspend_after = r->suspend_after };
+	const struct json_schema schema = { change_fields, ELEMS(change_fields) - (whole ? 0 : OF_WHOLE) };
+	struct change_body b = { .rules = *r };
 	const struct json *below = json_get(doc, "auto_below");
-	struct json half[2];
 
-	if (split(a, doc, half, e) < 0 || json_read(a, &half[0], &change_schema, &b, false, e) < 0 ||
-	    json_read(a, &half[1], &flag_schema, r, false, e) < 0 || read_lists(a, &b, r, e) < 0)
+	if (doc->type != JSON_OBJECT)
+		return err_set(e, ERR_INVALID, "the body must be an object");
+	if (json_read(a, doc, &schema, &b, false, e) < 0)
+		return -1;
+	*r = b.rules;
+	if (read_lists(a, &b, r, e) < 0)
 		return -1;
 	if (view_is(b.auto_below, "0") || (whole && below && below->type == JSON_NULL))
 		r->auto_below = VIEW_NONE;
 	else if (b.auto_below.p && read_amount(a, b.auto_below, &r->auto_below, e) < 0)
 		return -1;
-	r->approvers = (uint32_t)b.approvers;
-	r->max_pending = (uint32_t)b.max_pending;
-	r->expiry_s = (uint32_t)b.expiry;
-	r->cool_down_s = (uint32_t)b.cool_down;
-	r->suspend_after = (uint32_t)b.suspend_after;
 	return 0;
 }
 

@@ -2,6 +2,7 @@
  * Rules as JSON. See rulejson.h.
  */
 #include "rulejson.h"
+#include "rule_fields.h"
 
 #include <stdio.h>
 
@@ -133,18 +134,10 @@ void rulejson_put(struct json_out *o, const struct sgn_rules *r)
 	rulejson_put_list(o, r);
 	put_addresses(o, r);
 	put_more_lists(o, r);
-	json_out_kbool(o, "only_listed", r->only_listed);
-	json_out_kbool(o, "allow_creation", r->allow_creation);
-	json_out_kbool(o, "allow_dangerous", r->allow_dangerous);
-	json_out_kbool(o, "allow_messages", r->allow_messages);
-	json_out_kbool(o, "require_simulation", r->require_simulation);
-	json_out_kbool(o, "paused", r->paused);
-	/* 0 is the default of each: src/policy/policy.h. */
-	json_out_ku64(o, "approvers", r->approvers ? r->approvers : 1);
-	rulejson_put_amount(o, "auto_below", r->auto_below);
-	json_out_ku64(o, "max_pending", r->max_pending ? r->max_pending : 5);
-	json_out_ku64(o, "expiry_seconds", r->expiry_s ? r->expiry_s : 300);
-	json_out_ku64(o, "cool_down_seconds", r->cool_down_s);
-	json_out_ku64(o, "suspend_after", r->suspend_after);
+	for (unsigned i = 0; i < RULE_FIELDS; i++) {
+		rule_fields_put_in_force(o, r, i);
+		if (i == RULE_FIELD_approvers)
+			rulejson_put_amount(o, "auto_below", r->auto_below);
+	}
 	json_out_end(o, '}');
 }

@@ -10,11 +10,10 @@
 
 #include "poison.h"
 
-#define BODY_MAX   (256u * 1024)
-#define LIST_MAX   1024
-#define ID_MAX     64
-#define NOTE_MAX   200
-#define EXPIRY_MAX (7 * 24 * 3600)
+#define BODY_MAX (256u * 1024)
+#define LIST_MAX 1024
+#define ID_MAX   64
+#define NOTE_MAX 200
 
 static int invalid(struct err *e, const char *what)
 {
@@ -133,25 +132,28 @@ static bool is_scope(struct view v)
 	       (view_starts(v, "wallet:") && is_id(view_skip(v, 7)));
 }
 
+static bool counts_fit(const struct sgn_rules *w)
+{
+	for (unsigned i = 0; i < RULE_FIELDS; i++)
+		if (rule_fields_get(w, i) > rule_fields_rows[i].max)
+			return false;
+	return true;
+}
+
 static int convert(struct arena *a, const struct sgn_rules *w, struct policy_rules *ret, struct err *e)
 {
-	struct policy_rules r = { .only_listed = w->only_listed,
-				  .allow_creation = w->allow_creation,
-				  .allow_dangerous = w->allow_dangerous,
-				  .allow_messages = w->allow_messages,
-				  .require_simulation = w->require_simulation,
-				  .paused = w->paused,
-				  .approvers = w->approvers,
-				  .max_pending = w->max_pending,
-				  .expiry_s = w->expiry_s,
-				  .cool_down_s = w->cool_down_s,
-				  .suspend_after = w->suspend_after };
+	struct policy_rules r = {
+#define FLAG(name, ...)  .name = w->name,
+#define COUNT(name, ...) .name = w->name,
+#include "rule_fields.def"
+#undef FLAG
+#undef COUNT
+	};
 
 	if (!is_scope(w->scope))
 		return invalid(e, "the scope must be agent:ID or wallet:ID");
 	if (w->limits.n > LIST_MAX || w->addresses.n > LIST_MAX || w->typed.n > LIST_MAX ||
-	    w->windows.n > LIST_MAX || w->wallets.n > LIST_MAX || w->expiry_s > EXPIRY_MAX ||
-	    w->cool_down_s > EXPIRY_MAX || w->approvers > 16)
+	    w->windows.n > LIST_MAX || w->wallets.n > LIST_MAX || !counts_fit(w))
 		return invalid(e, "too many, or too long");
 	if (read_amount(w->fee_per_tx, &r.fee_per_tx) < 0 || read_amount(w->fee_day, &r.fee_day) < 0 ||
 	    read_amount(w->auto_below, &r.auto_below) < 0)
@@ -285,17 +287,8 @@ static void put_rules(struct json_out *o, const char *key, const struct sgn_rule
 	put_amount(o, "fee_per_tx", r->fee_per_tx);
 	put_amount(o, "fee_day", r->fee_day);
 	put_amount(o, "auto_below", r->auto_below);
-	json_out_kbool(o, "only_listed", r->only_listed);
-	json_out_kbool(o, "allow_creation", r->allow_creation);
-	json_out_kbool(o, "allow_dangerous", r->allow_dangerous);
-	json_out_kbool(o, "allow_messages", r->allow_messages);
-	json_out_kbool(o, "require_simulation", r->require_simulation);
-	json_out_kbool(o, "paused", r->paused);
-	json_out_ku64(o, "approvers", r->approvers);
-	json_out_ku64(o, "max_pending", r->max_pending);
-	json_out_ku64(o, "expiry_s", r->expiry_s);
-	json_out_ku64(o, "cool_down_s", r->cool_down_s);
-	json_out_ku64(o, "suspend_after", r->suspend_after);
+	for (unsigned i = 0; i < RULE_FIELDS; i++)
+		rule_fields_put(o, r, i);
 	json_out_end(o, '}');
 }
 
@@ -390,6 +383,12 @@ static bool has_call(const struct sgn_rules *r)
 	return false;
 }
 
+static int for_agents(const char *name, struct err *e)
+{
+	return err_set(e, ERR_INVALID, "rules: %s is for agents: nothing would come of it for a wallet",
+		       name);
+}
+
 /* What nobody looks at in the rules of a wallet must not look as if it held. */
 static int check_wallet(const struct sgn_rules *r, struct err *e)
 {
@@ -400,20 +399,17 @@ static int check_wallet(const struct sgn_rules *r, struct err *e)
 		{ "wallets", r->wallets.n },
 		{ "typed", r->typed.n },
 		{ "call", has_call(r) },
-		{ "allow_creation", r->allow_creation },
-		{ "allow_dangerous", r->allow_dangerous },
-		{ "allow_messages", r->allow_messages },
 		{ "auto_below", r->auto_below.n },
-		{ "max_pending", r->max_pending },
-		{ "expiry_s", r->expiry_s },
-		{ "suspend_after", r->suspend_after },
 	};
 
-	for (size_t i = 0; view_starts(r->scope, "wallet:") && i < ELEMS(fields); i++)
+	if (!view_starts(r->scope, "wallet:"))
+		return 0;
+	for (size_t i = 0; i < ELEMS(fields); i++)
 		if (fields[i].given)
-			return err_set(e, ERR_INVALID,
-				       "rules: %s is for agents: nothing would come of it for a wallet",
-				       fields[i].name);
+			return for_agents(fields[i].name, e);
+	for (unsigned i = 0; i < RULE_FIELDS; i++)
+		if (rule_fields_rows[i].of_agent && rule_fields_get(r, i))
+			return for_agents(rule_fields_rows[i].name, e);
 	return 0;
 }
 

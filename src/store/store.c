@@ -267,6 +267,7 @@ struct store *store_open(struct loop *l, const char *dir, struct err *e)
 	    store_migrate(s->sql.db, e) < 0 || store_sql_prepare(&s->sql, e) < 0 ||
 	    store_sql_widen(s->path, e) < 0)
 		goto fail;
+	store_sql_reserve(s->sql.db);
 	rc = start_thread(s);
 	if (rc != 0) {
 		err_sys(e, ERR_INTERNAL, rc, "starting the store's thread");

@@ -3,6 +3,11 @@
  * synchronous=FULL, so that a commit is on disk when it returns; everything temporary
  * in memory, since the api may write nowhere but in the store's directory.
  *
+ * On a full disk the store still opens and takes writes, so that sandboxes can be deleted: the log has its
+ * blocks from the start (store_sql_widen), the index of the log stays when the store is closed, and the
+ * database has free pages within (store_sql_reserve), so that neither a commit nor a checkpoint needs a new
+ * block.
+ *
  * A statement that breaks a constraint undoes itself and leaves its transaction as it
  * was: this is what lets a batch lose one write and keep the others.
  */
@@ -18,10 +23,12 @@
 
 #include "poison.h"
 
-#define BUSY_MS   5000 /* somebody else's lock, e.g. a backup's */
-#define FILE_MODE 0600
-#define WAL_PAGES 1000 /* in the log, of 4 KiB */
-#define WAL_BYTES (6u << 20)
+#define BUSY_MS    5000 /* somebody else's lock, e.g. a backup's */
+#define FILE_MODE  0600
+#define WAL_PAGES  1000 /* in the log, of 4 KiB */
+#define WAL_BYTES  (6u << 20)
+#define FREE_LEAST 256 /* pages; below that, more are made */
+#define FREE_MORE  512
 
 static const struct store_table *const tables[STORE_TABLES] = {
 	[STORE_TENANTS] = &store_tenants,       [STORE_KEYS] = &store_keys,
@@ -82,13 +89,44 @@ int store_sql_widen(const char *path, struct err *e)
 	return 0;
 }
 
+static int one_number(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *stmt = NULL;
+	int n = -1;
+
+	if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
+		n = sqlite3_column_int(stmt, 0);
+	sqlite3_finalize(stmt);
+	return n;
+}
+
+void store_sql_reserve(sqlite3 *db)
+{
+	int n = one_number(db, "PRAGMA freelist_count"), size = one_number(db, "PRAGMA page_size");
+	char sql[256];
+
+	if (n < 0 || n >= FREE_LEAST || size <= 0)
+		return;
+	/* A row as large as the pages are together, which is undone in the same moment. */
+	snprintf(sql, sizeof(sql),
+		 "BEGIN IMMEDIATE; CREATE TABLE room (bytes BLOB); INSERT INTO room VALUES (zeroblob(%d));"
+		 "DROP TABLE room; COMMIT",
+		 (FREE_MORE - n) * size);
+	if (sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK && !sqlite3_get_autocommit(db))
+		(void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL); /* no room now; later, perhaps */
+	else
+		(void)sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+}
+
 static int set_up(sqlite3 *db, struct err *e)
 {
+	int keep = 1;
 	sqlite3_stmt *stmt = NULL;
 	bool wal;
 
 	sqlite3_busy_timeout(db, BUSY_MS);
 	sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	(void)sqlite3_file_control(db, NULL, SQLITE_FCNTL_PERSIST_WAL, &keep);
 	if (sqlite3_exec(db,
 			 "PRAGMA temp_store = MEMORY;"
 			 "PRAGMA synchronous = FULL;"
@@ -124,6 +162,7 @@ void store_sql_tidy(struct store_sql *q, bool idle)
 		return;
 	q->wal_pages = 0;
 	sqlite3_wal_checkpoint_v2(q->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	store_sql_reserve(q->db);
 }
 
 int store_sql_open(struct store_sql *q, const char *path, struct err *e)
@@ -166,6 +205,9 @@ void store_sql_done(struct store_sql *q)
 	sqlite3_finalize(q->begin);
 	sqlite3_finalize(q->commit);
 	sqlite3_finalize(q->rollback);
+	/* With a limit the log would lose its blocks. */
+	if (q->db)
+		(void)sqlite3_exec(q->db, "PRAGMA journal_size_limit = -1", NULL, NULL, NULL);
 	sqlite3_close(q->db);
 	*q = (struct store_sql){ 0 };
 }

@@ -69,6 +69,8 @@ void store_sql_rollback(struct store_sql *q); /* where there is a transaction */
  * writes over them waits for these alone, one that makes the file longer waits for the file system's
  * journal and so for everybody's data. */
 int store_sql_widen(const char *path, struct err *e) _must_check_;
+/* Keeps free pages in the database: rows of a full disk can still be changed and removed. */
+void store_sql_reserve(sqlite3 *db);
 /* Whether SQLite itself rolled back, as it does for a full disk. */
 bool store_sql_lost(const struct store_sql *q);
 /* Moves what commits left in the WAL to the database, when there is much of it: work that nobody should wait

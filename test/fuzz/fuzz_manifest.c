@@ -2,7 +2,7 @@
  * assegai.json: a manifest that is read is written in one form, which reads as the same. What is no manifest
  * is tried as a request of JSON-RPC and as a node's answer.
  */
-#include "agent.h"
+#include "manifest.h"
 #include "ethrpc.h"
 #include "fuzz.h"
 

@@ -231,3 +231,28 @@ def test_sessions_make_place(make_box, api):
     assert run("n0") == "n0"
     assert aio_shapes.call(api, box, "DELETE", "/v1/shell/sessions")["success"]
     assert run()
+
+
+def test_sessions_from_before_a_restart_count(own_daemon):
+    """A new api has forgotten them, but the box has not: it has 64 terminals, and 48 sessions at most."""
+    daemon = own_daemon().start()
+    api = daemon.client()
+    box = api.create(limits={"memory_mb": 2048, "pids": 400})
+
+    def run(client, id=None):
+        found = aio_shapes.call(client, box, "POST", "/v1/shell/exec", {"command": "echo $((6 * 7))", **({"id": id} if id else {})})
+        assert found["success"] and found["data"]["output"].strip() == "42", found
+        return found["data"]["session_id"]
+
+    def sessions(client):
+        return set(aio_shapes.call(client, box, "GET", "/v1/shell/sessions")["data"]["sessions"])
+
+    named = {run(api, f"n{i}") for i in range(4)}
+    before = [run(api) for _ in range(50)]
+    daemon.kill_api()
+    api = daemon.client()
+    made = [run(api) for _ in range(20)]
+    kept = sessions(api)
+    assert len(kept) <= 48 and named <= kept and made[-1] in kept and before[-1] in kept, "the newest of before stay, too"
+    assert aio_shapes.call(api, box, "POST", "/v1/shell/sessions/create", {"id": "late"})["success"] and len(sessions(api)) <= 48
+    box.with_client(api).delete()

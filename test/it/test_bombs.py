@@ -416,7 +416,7 @@ def unfair(found):
             yield attack, "exec"
         if typical[attack, "healthz"] > 20 * paddock.SLOW:
             yield attack, "healthz"
-        if typical[attack, "create"] > 5 * typical["spin", "create"]:
+        if typical[attack, "create"] > 3 * typical["spin", "create"]:
             yield attack, "create"
 
 

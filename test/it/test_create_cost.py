@@ -27,8 +27,8 @@ RESUMED = re.compile(r"^(\d+) +<\.\.\. (\w+) resumed>.*\) += (\S+)(?: ([A-Z]+) )
 
 # Of one create. A mask (of a file of /proc) costs a mount call and is there for what the kernel has.
 MOUNTS = {"detached": 89, "attached": 100}  # with a /dev of its own (7), five files of /proc and what a box sees of its limits
-GROUP_WRITES = {"v1": 15, "v2": 5}  # with mkdir, and the group of processors that all boxes share
-CALLS = {"detached": 605, "attached": 625}  # with the parts made ahead for the next create, 20 for the figures of the disk, and room for what the loop does between
+GROUP_WRITES = {"v1": 17, "v2": 7}  # with mkdir, two for the weight meanwhile, and the group of processors that all boxes share
+CALLS = {"detached": 611, "attached": 631}  # with the parts made ahead for the next create, 20 for the figures of the disk, and room for what the loop does between
 PER_MASK = 1
 
 
@@ -51,6 +51,7 @@ class Count:
     def __init__(self, text, keeper, masks, way):
         self.masks, self.way = masks, way
         self.calls, self.failed, self.group_writes = collections.Counter(), collections.Counter(), []
+        self.child, self.weights = [], []
         keeper, gone = str(keeper), set()
         for line in text.splitlines():
             match = LINE.match(line)
@@ -68,6 +69,14 @@ class Count:
             self.calls[call] += 1
             if pid != keeper and call == "execve":
                 gone.add(pid)
+            if pid != keeper and call in MOUNT_CALLS:
+                self.child.append("mount")
+            elif pid != keeper and (call == "setpriority" or (call == "write" and "/tasks>" in match[3])):
+                self.child.append("join")
+            elif call == "execveat":
+                self.child.append("PID 1")
+            elif call == "write" and re.search(r"/cpu\.(shares|weight)>", match[3]):
+                self.weights.append((match[3].split('"')[1], self.child.count("PID 1")))
             if "/cgroup" in match[3] and call in ("write", "mkdirat"):
                 self.group_writes.append(f"{call} {match[3]}")
 
@@ -127,6 +136,14 @@ def test_the_way_to_give_layers_is_remembered(count):
 def test_control_groups(count, bounded):
     print("\n".join(count.group_writes[:20]))
     bounded(len(count.group_writes), GROUP_WRITES[cgroup_version()], "writes to control groups")
+
+
+def test_a_create_does_not_wait_among_boxes(count):
+    """The keeper stands still until the box's PID 1 runs: until then it has the keeper's priority, or the most of all boxes.
+    Each of its mounts waits for whoever reads mountinfo, and in a box's turn it would also wait for those of all others."""
+    child = count.child[:count.child.index("PID 1")]
+    assert "mount" in child and "mount" not in child[child.index("join"):], child
+    assert count.weights == ([("102400", 0), ("1024", 1)] if cgroup_version() == "v1" else [("10000", 0), ("100", 1)]), count.weights
 
 
 def test_system_calls(count, bounded):

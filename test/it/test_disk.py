@@ -1,5 +1,6 @@
 """Disk: a quota that the file system keeps, and figures that are true."""
 
+import contextlib
 import fcntl
 import os
 import struct
@@ -95,6 +96,25 @@ def test_a_full_workspace(api, make_box):
     assert api.delete("/v1/workspaces/small").status == 204
 
 
+def test_boxes_have_a_limit_by_default(own_daemon):
+    """E2B's clients cannot ask for one: a quarter of the storage, at most 10 GiB; none where that is configured."""
+    daemon = own_daemon(environment={"PADDOCK_DATA_SIZE_MB": 1024}).start()
+    api = daemon.client()
+    box = api.create()
+    assert box.document["limits"]["disk_mb"] == 256
+    assert box.exec("fallocate -l 300M /workspace/big").exit_code != 0
+    assert api.get("/v1/capabilities").json()["defaults"]["limits"]["disk_mb"] == 256
+    assert api.post("/v1/workspaces", {"name": "w"}).json()["disk"]["limit_mb"] == 256
+    # What a box starts with does not use up its share.
+    box.check("head -c 100M /dev/urandom > /workspace/big; sync -f /workspace", user="root")
+    paddock.until(lambda: used(box) > 100 * MB, "it is counted")
+    assert api.post(box.path + "/snapshots", {"name": "large"}).status == 201
+    assert api.create(snapshot="large").check("fallocate -l 200M /workspace/more; stat -c %s /workspace/more") == f"{200 * MB}\n"
+    daemon.environment["PADDOCK_DEFAULTS_DISK_MB"] = 0
+    daemon.restart()
+    assert daemon.client().create().get()["disk"]["limit_mb"] is None
+
+
 def test_copy_backend_has_no_quotas_and_says_so(own_daemon):
     daemon = own_daemon(environment={"PADDOCK_DATA_BACKEND": "copy"}).start()
     api = daemon.client()
@@ -110,18 +130,49 @@ def test_copy_backend_has_no_quotas_and_says_so(own_daemon):
     assert api.delete("/v1/workspaces/w").status == 204
 
 
-def test_the_loop_file_grows(own_daemon):
+def fills(box, file, mb):
+    return box.exec(f"fallocate -l {mb}M {file} && sync -f {file}").exit_code == 0
+
+
+@pytest.mark.parametrize("small_disk", ["3000M"], indirect=True)
+def test_the_loop_file_grows(small_disk, own_daemon):
     """Where the disk of our own is nearly full and the host has room, it becomes larger."""
-    daemon = own_daemon(environment={"PADDOCK_DATA_SIZE_MB": 1024}).start()
+    daemon = own_daemon()
+    daemon.data_dir = small_disk / "data"
+    daemon.start()
     file = daemon.data_dir / "disk.btrfs"
-    assert file.stat().st_size == 1024 * MB
-    box = daemon.client().create()
-    box.check("fallocate -l 700M /workspace/big && sync -f /workspace")
-    paddock.until(lambda: file.stat().st_size > 1024 * MB, "it grows", 20)
-    paddock.until(lambda: box.exec("fallocate -l 400M /workspace/more && sync -f /workspace").exit_code == 0, "there is room", 20)
+    first = file.stat().st_size
+    assert 2000 * MB < first < 2500 * MB, "four fifths of what is free"
+    box = daemon.client().create(limits={"disk_mb": 4000})
+    assert fills(box, "/workspace/big", 1700)
+    paddock.until(lambda: file.stat().st_size > first, "it grows", 20)
+    paddock.until(lambda: fills(box, "/workspace/more", 600), "there is room", 20)
     # A restart finds it as it is, and what is in it.
     daemon.restart()
-    assert paddock.Box(daemon.client(), box.document).check("stat -c %s /workspace/more") == f"{400 * MB}\n"
+    assert paddock.Box(daemon.client(), box.document).check("stat -c %s /workspace/more") == f"{600 * MB}\n"
+
+
+@pytest.mark.parametrize("small_disk", ["3000M"], indirect=True)
+def test_a_configured_size_is_the_size(small_disk, own_daemon):
+    """The file never grows past it; a larger one is had by the next start, a smaller one takes nothing away."""
+    daemon = own_daemon(environment={"PADDOCK_DATA_SIZE_MB": 1024})
+    daemon.data_dir = small_disk / "data"
+    daemon.start()
+    file = daemon.data_dir / "disk.btrfs"
+    box = daemon.client().create(limits={"disk_mb": 4000})
+    assert fills(box, "/workspace/big", 700) and not fills(box, "/workspace/more", 400)
+    box.exec("i=0; while fallocate -l 16M /workspace/$i; do i=$((i + 1)); done; sync -f /workspace")
+    paddock.until(lambda: ready(daemon)[0] == 503, "/readyz tells that the storage is full")
+    assert "data.size_mb" in ready(daemon)[1] and daemon.client().try_create().status == 507
+    assert file.stat().st_size == 1024 * MB
+    for size, has in ((1536, 1536), (1024, 1536)):
+        daemon.environment["PADDOCK_DATA_SIZE_MB"] = size
+        daemon.restart()
+        assert file.stat().st_size == has * MB
+        paddock.until(lambda: ready(daemon) == (200, ""), "there is room")
+        box = box.with_client(daemon.client())
+        assert box.check("stat -c %s /workspace/big") == f"{700 * MB}\n"
+    assert fills(box, "/workspace/more", 200)
 
 
 # ---- subvolumes within ----------------------------------------------------
@@ -205,10 +256,10 @@ def test_a_workspace_with_subvolumes_in_it(api):
 
 
 @pytest.fixture
-def small_disk(workdir):
+def small_disk(request, workdir):
     """A file system of its own for a daemon's data, which others cannot fill and which fills nobody."""
     image, point = workdir / "small.img", workdir / "small"
-    subprocess.run(["truncate", "-s", "2200M", image], check=True)
+    subprocess.run(["truncate", "-s", getattr(request, "param", "2200M"), image], check=True)
     subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True)
     point.mkdir()
     subprocess.run(["mount", "-o", "loop", image, point], check=True)
@@ -252,16 +303,42 @@ def test_the_disk_beneath_is_full(small_disk, own_daemon):
     paddock.Box(daemon.client(), neighbour.document).check("test -s /workspace/small")
 
 
-def test_a_start_on_a_full_disk_explains(small_disk, own_daemon):
+def take_all(disk, name):
+    """As somebody else does, to the last block."""
+    ballast = disk / name
+    with open(ballast, "wb") as file:
+        for size in (256 * MB, MB, 65536, 4096):
+            with contextlib.suppress(OSError):
+                while True:
+                    os.posix_fallocate(file.fileno(), os.fstat(file.fileno()).st_size, size)
+    return ballast
+
+
+def test_a_start_on_a_full_disk(small_disk, own_daemon):
+    """Others have taken the last block: it starts, reads, deletes, and writes to its database what that takes."""
     daemon = own_daemon(environment={"PADDOCK_DATA_SIZE_MB": 4096})
     daemon.data_dir = small_disk / "data"
-    daemon.start().stop()
-    ballast, free = small_disk / "ballast", os.statvfs(small_disk)
-    with open(ballast, "wb") as file:
-        os.posix_fallocate(file.fileno(), 0, free.f_bavail * free.f_frsize - 32768)
-    with pytest.raises(AssertionError, match="(?s)disk .*(full|MiB left).*free some space"):
-        daemon.start()
-    daemon.api_kills += 1  # it ended because its store could not be opened
-    ballast.unlink()
     daemon.start()
+    boxes = [daemon.client().create() for _ in range(3)]
+    boxes[0].check("echo kept > /workspace/kept; sync -f /workspace")
+    for box in boxes:
+        assert box.client.post(box.path + "/stop", {}).status == 200
+    daemon.stop()
+    ballast = take_all(small_disk, "ballast")
+    assert os.statvfs(small_disk).f_bavail == 0
+    store = daemon.data_dir / "store"
+    assert (store / "paddock.db-shm").exists() and (store / "paddock.db-wal").stat().st_blocks * 512 >= 6 * MB, "kept for this moment"
+    daemon.start()
+    assert ready(daemon)[0] == 503 and "full" in ready(daemon)[1]
+    assert daemon.client().try_create().status == 507
+    boxes[1].with_client(daemon.client()).delete()
+    assert daemon.client().post(boxes[0].path + "/start", {}).status == 200
+    daemon.restart()
+    boxes[2].with_client(daemon.client()).delete()
+    daemon.stop()
+    daemon.start()
+    assert [box["id"] for box in daemon.client().list()] == [boxes[0].id], "the deletions are in the database"
+    assert boxes[0].with_client(daemon.client()).check("cat /workspace/kept") == "kept\n"
+    ballast.unlink()
+    paddock.until(lambda: ready(daemon) == (200, ""), "there is room again")
     assert daemon.client().create().check("echo fine") == "fine\n"

@@ -134,7 +134,8 @@ def routes():
 
 @pytest.fixture(scope="module")
 def walk(daemon_factory):
-    daemon = daemon_factory("gold", environment={"PADDOCK_WEBHOOKS_REFUSE": "link-local", "PADDOCK_EGRESS_DETECT": "false"}).start()
+    daemon = daemon_factory("gold", environment={"PADDOCK_WEBHOOKS_REFUSE": "link-local", "PADDOCK_EGRESS_DETECT": "false",
+                                                "PADDOCK_DEFAULTS_DISK_MB": "2048"}).start()
     it = Walk(daemon)
     it.words.update(adminkey=daemon.key, origin=daemon.url)
     it.normal.knows("version", it.client.get("/health").json()["version"])

@@ -140,6 +140,15 @@ def saved(path, *layers):
     return path
 
 
+@pytest.mark.parametrize("n, said", [(100_000, "its list has 100000 layers; 1000 are the most"), (1000, "it lacks the file 0/layer.tar")])
+def test_a_list_of_many_layers_is_refused(cli, tmp_path, n, said):
+    """Before the first of them is looked at: each costs the time of several programs."""
+    path = tmp_path / "many.tar"
+    manifest = [{"Config": "c.json", "RepoTags": None, "Layers": [f"{i}/layer.tar" for i in range(n)]}]
+    path.write_bytes(archive([("manifest.json", {"data": json.dumps(manifest).encode()}), ("c.json", {"data": json.dumps(CONFIG).encode()})]))
+    assert said in cli.refused("image", "import", "many", path)
+
+
 def link(name, target):
     return (name, {"kind": tarfile.SYMTYPE, "linkname": target})
 

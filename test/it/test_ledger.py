@@ -75,7 +75,8 @@ def need_disk_limits(response):
 def test_workspaces_are_disk(two):
     greedy, other = two
     greedy.quota(disk_mb=100)
-    refused(workspace(greedy, "w0"), "disk_mb must be set")
+    assert need_disk_limits(workspace(greedy, "w0")).json()["disk"]["limit_mb"] == 100 // 8, "a share of it"
+    assert greedy.delete("/v1/workspaces/w0").status == 204
     need_disk_limits(workspace(greedy, "w1", disk_mb=60))
     assert greedy.used["disk_mb"] == 60 and greedy.used["workspaces"] == 1
     refused(workspace(greedy, "w2", disk_mb=60), "disk", "60 of 100")

@@ -62,6 +62,21 @@ def test_landlock_is_loaded(box, user):
     assert box.python_json(LAYERS, user=user) == [host[0] - 1, "E2BIG"]
 
 
+QUEUE = PRELUDE + """
+made = libc.mq_open(b"/paddock-test", os.O_CREAT | os.O_RDWR, 0o600, None)
+error = ctypes.get_errno() if made < 0 else 0
+libc.mq_unlink(b"/paddock-test")
+print(error)
+"""
+
+
+@both_users
+def test_no_message_queues(box, user):
+    """Landlock knows no file system for them. The control: the script works where there is no such wall."""
+    assert subprocess.run(["/usr/bin/python3", "-c", QUEUE], capture_output=True, check=True, text=True).stdout == "0\n"
+    assert box.python_json(QUEUE, user=user) == EACCES
+
+
 OPTIONS = PRELUDE + """
 # A program that lets everything through; TLS in the kernel; and what is anybody's.
 code = ctypes.create_string_buffer(bytes([6, 0, 0, 0, 255, 255, 255, 255]))

@@ -1,5 +1,7 @@
 """Restart is a non-event: boxes survive the death of everything of ours outside them."""
 
+import contextlib
+import http.client
 import os
 import random
 import shutil
@@ -322,3 +324,25 @@ def test_store_of_a_newer_version_is_refused(own_daemon):
     with sqlite3.connect(database) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
+
+
+def test_removals_go_on(own_daemon):
+    """What was being deleted when the keeper died is deleted by the next start; nobody has to ask again."""
+    daemon = own_daemon().start()
+    api = daemon.client()
+    box, kept = api.create(), api.create()
+
+    def noted():
+        with contextlib.closing(sqlite3.connect(f"file:{daemon.data_dir}/store/paddock.db?mode=ro", uri=True)) as db:
+            return db.execute("SELECT status FROM boxes WHERE id = ?", (box.id,)).fetchone() == ("deleting",)
+
+    os.kill(daemon.keeper_pid, signal.SIGSTOP)  # it gets the call and does not answer
+    deletion = paddock.Background(api.delete, box.path)
+    paddock.until(noted, "the removal has begun")
+    daemon.kill_keeper()
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        assert deletion.result().status == 503
+    daemon.start()
+    paddock.until(lambda: daemon.client().get(box.path).status == 404, "it is removed")
+    paddock.until(lambda: not (daemon.disk / "boxes" / box.id).exists(), "with its files")
+    assert kept.with_client(daemon.client()).check("echo fine") == "fine\n"

@@ -30,7 +30,7 @@ def files(client, name, path, method="GET", body=None, query=""):
 def test_a_workspace_survives_its_boxes(workspaces, make_box, api):
     made = workspaces("code")
     assert set(made) == {"id", "name", "tenant", "disk", "readonly", "used_by", "created_at"}
-    assert made["name"] == "code" and made["used_by"] == [] and made["disk"]["limit_mb"] is None
+    assert made["name"] == "code" and made["used_by"] == [] and made["disk"]["limit_mb"] == api.get("/v1/capabilities").json()["defaults"]["limits"].get("disk_mb")
     box = make_box(workspace="code")
     assert box.document["workspace"] == {"name": "code", "mode": "rw"}
     assert box.check("echo hello > f; stat -c '%U %n' f; pwd") == "user f\n/workspace\n"

@@ -110,6 +110,7 @@ export default function Overview() {
   const list = samples.use();
   const now = recent.use();
   const past = useLoad<{ events: Event[]; next: number }>("/v1/events?limit=1000");
+  const ready = useLoad("/readyz", 10000);
   const events = [...now, ...(past.data?.events ?? []).toReversed().filter((e) => !now.some((n) => n.id === e.id))].slice(0, 12);
   const last = list.at(-1);
   const first = list[0];
@@ -118,6 +119,7 @@ export default function Overview() {
   if (never)
     return (
       <Page title="Welcome to Paddock" sub={`This installation is at ${location.origin}. It has no sandbox yet.`}>
+        {ready.error && <Failure error={ready.error} />}
         <GetStarted />
       </Page>
     );
@@ -126,6 +128,7 @@ export default function Overview() {
   return (
     <Page title="Overview" sub={location.host} actions={<Button kind="primary" icon="plus" onClick={() => createBox()}>New sandbox</Button>}>
       {state.error && <Failure error={state.error} />}
+      {ready.error && <Failure error={ready.error} />}
       <div class="stats">
         <Stat title="Running" value={state.ready ? count(running.length) : "–"} sub={state.ready ? `of ${count(state.list.length)} sandboxes` : ""} />
         <Stat title="CPU" value={last?.cpu == null ? "–" : last.cpu.toFixed(2)} sub="cores in use" />

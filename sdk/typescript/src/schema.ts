@@ -76,7 +76,10 @@ export interface SandboxCreate {
     memory_mb?: number | null;
     pids?: number | null;
     nofile?: number | null;
-    /** Needs storage on btrfs. */
+    /**
+     * Needs storage on btrfs. The configured default, or the share of a tenant with a quota of disk, when
+     * absent.
+     */
     disk_mb?: number | null;
   } | null;
   /** The sandbox expires after this time. 0 means never, if the configuration allows that. */
@@ -1270,8 +1273,8 @@ export interface Quota {
   memory_mb?: number | null;
   /**
    * The sum of the limits of sandboxes and workspaces, of the sizes of snapshots, and of the build cache,
-   * which gives way when room is needed. With such a quota each sandbox and each workspace must have a
-   * limit of its own.
+   * which gives way when room is needed. A sandbox or workspace that asks for no limit gets
+   * `defaults.disk_mb`, or if that is not set a share: the quota divided by that of sandboxes, or by 8.
    */
   disk_mb?: number | null;
   /** The sum of the limits (`pids`) of running sandboxes. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "file.h"
+#include "transfer.h"
 #include "poison.h"
 
 /* ---- the head ---- */

@@ -370,12 +370,10 @@ int native_child_main(void *arg)
 
 	umask(022);
 	STEP("session", SYS(setsid()));
-	STEP("priority", SYS(setpriority(PRIO_PROCESS, 0, 0))); /* the keeper's is higher */
 	if (c->native->spared)
 		STEP("order of the end by memory", expose());
 	if (c->net >= 0)
 		STEP("network namespace", SYS(setns(c->net, CLONE_NEWNET)));
-	STEP("control groups", join_cgroups(c));
 	STEP("root of the sandbox", attach_root(c));
 	STEP("mount points of the image", attach_mounts(c, c->mounts[0], &proc));
 	STEP("limits that the sandbox sees", attach_views(c, c->mounts[0]));
@@ -387,6 +385,10 @@ int native_child_main(void *arg)
 	STEP("root of the sandbox", enter_root(c));
 	STEP("host name", SYS(sethostname(p->spec.hostname, strlen(p->spec.hostname))));
 	STEP("file descriptors", set_fds(c));
+	/* Only now, as what the box does: each mount waits for whoever looks at mounts, in this box's turn it
+	 * would wait for the turns of all others as well, and the keeper with it. */
+	STEP("priority", SYS(setpriority(PRIO_PROCESS, 0, 0)));
+	STEP("control groups", join_cgroups(c));
 	STEP("user namespace", become_root_of_box(c));
 	STEP("no_new_privs", SYS(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
 	STEP("Landlock", restrict_files(c->native->without));

@@ -1,9 +1,10 @@
 """What may be included from where: a dialect compiles against the public headers of the core's rooms
-(src/api/core/include), and a header of the core's own, or of another dialect, must not be found with a dialect's flags.
+(src/api/core/*/include), and a header of the core's own, or of another dialect, must not be found with a dialect's
+flags.
 
 And which room of the core uses which: a use is a symbol that an object of one room takes from an object of another.
-Rooms stand in an order (src/api/core/rooms.txt) and use only what is below them; the uses that still go upwards are
-listed there, one by one. A new one fails, and so does a listed one that is gone.
+Rooms stand in an order (src/layers.txt): a room is compiled with the headers of the rooms below it, and uses no symbol
+of one above.
 
 `core_rooms.py SOURCE BUILD --measure` prints the uses between rooms, the order with the fewest upward uses and those uses."""
 import collections
@@ -96,16 +97,9 @@ def best_order(uses):
 
 
 def read_rooms():
-    """The order from below, and the uses that still go upwards as (file, symbol)."""
-    order, tolerated = [], set()
-    with open(os.path.join(core, "rooms.txt"), encoding="utf-8") as f:
-        for line in f:
-            words = line.partition("#")[0].split()
-            if len(words) == 1:
-                order.append(words[0])
-            elif words:
-                tolerated.add((words[0], words[1]))
-    return order, tolerated
+    """The order of the rooms, from below."""
+    with open(os.path.join(source, "src/layers.txt"), encoding="utf-8") as f:
+        return [room for room in re.findall(r"^api/core/(\w+):", f.read(), re.M)]
 
 
 def measure():
@@ -123,18 +117,28 @@ if "--measure" in sys.argv:
     measure()
     raise SystemExit
 
-public = sorted(os.listdir(os.path.join(core, "include")))
-own = sorted(f for room in os.listdir(core) if room != "include" and os.path.isdir(os.path.join(core, room))
-             for f in os.listdir(os.path.join(core, room)) if f.endswith(".h"))
+rooms = [r for r in sorted(os.listdir(core)) if os.path.isdir(os.path.join(core, r, "include"))]
+headers = {r: sorted(os.listdir(os.path.join(core, r, "include"))) for r in rooms}
+public = sorted(h for r in rooms for h in headers[r])
+own = sorted(f for room in rooms for f in os.listdir(os.path.join(core, room)) if f.endswith(".h"))
 _, directory, inside = flags_of(("src/api/core/box/",))
 outside = flags_of(("src/api/dialect/",))[2]
 
 results = [("the core finds its own state", compiles(directory, inside, "core_base.h"))]
 results += [(f"a dialect may include {h}", compiles(directory, outside, h)) for h in public]
 results += [(f"a dialect may not include {h}", not compiles(directory, outside, h)) for h in own]
-# A room has one public header; job.h, common.h and core.h are everybody's.
-rooms = {r for r in os.listdir(core) if os.path.isdir(os.path.join(core, r))} - {"include", "state", "base"}
-results += [("every room has one public header", rooms | {"core", "common", "job"} == {h[:-2] for h in public})]
+# A room has one public header, of at most 200 lines; common.h, job.h and core.h are everybody's.
+MOST = 200
+given = {"base": ["common.h", "job.h"], "state": ["core.h"]}
+results += [(f"{r} has one public header", headers[r] == given.get(r, [r + ".h"])) for r in rooms]
+for room in rooms:
+    for header in headers[room]:
+        with open(os.path.join(core, room, "include", header), encoding="utf-8") as f:
+            results += [(f"{header} has at most {MOST} lines", len(f.readlines()) <= MOST)]
+# No header of the core is everybody's, but for what all rooms share and for who asks.
+included = collections.Counter(h for d, _, files in os.walk(os.path.join(source, "src")) for f in files if f.endswith((".c", ".h"))
+                               for h in set(re.findall(r'^#include "([^"]+)"', open(os.path.join(d, f), encoding="utf-8").read(), re.M)))
+results += [(f"{h} is included by at most 60 files", included[h] <= 60) for h in public + own if h not in ("core_base.h", "who.h")]
 # What the wire says is the core's to read: nobody else in paddock-api knows its messages.
 speaks = [os.path.relpath(os.path.join(d, f), source) for d, _, files in os.walk(os.path.join(source, "src/api")) for f in files
           if f.endswith((".c", ".h")) and (not d.startswith(core) or d.endswith("/include"))
@@ -148,15 +152,18 @@ for mine in sorted(d for d in os.listdir(dialects) if os.path.isdir(os.path.join
                      if f.endswith(".h") and os.path.relpath(folder, dialects).split("/")[0] != mine})
     results += [(f"{mine} may include dialect.h", compiles(directory, flags, "dialect.h"))]
     results += [(f"{mine} may not include {h}", not compiles(directory, flags, h)) for h in others + ["plane.h"]]
-# Rooms use only what is below them.
-rooms_order, tolerated = read_rooms()
-results += [("rooms.txt names every room", set(rooms_order) == rooms | {"state", "base"})]
-if set(rooms_order) == rooms | {"state", "base"}:
-    goes_up = {(u[0], u[2]) for u in upward(rooms_order, uses_between_rooms())}
-    results += [(f"{path} may not use {name}: its room is above", False) for path, name in sorted(goes_up - tolerated)]
-    results += [(f"{path} no longer uses {name} upwards: strike it from rooms.txt", False)
-                for path, name in sorted(tolerated - goes_up)]
-    results += [(f"uses between rooms go downwards, but for {len(tolerated)}", goes_up == tolerated)]
+# Rooms find and use only what is below them.
+order = read_rooms()
+results += [("layers.txt names every room", sorted(order) == rooms)]
+if sorted(order) == rooms:
+    for i, room in enumerate(order):
+        _, at, flags = flags_of((f"src/api/core/{room}/",))
+        seen = {os.path.relpath(os.path.join(at, f[2:]), core).split("/")[0] for f in flags if f.startswith("-I")}
+        above = sorted(seen & set(order[i + 1:]))
+        results += [(f"{room} finds no header of a room above it {above or ''}", not above)]
+    up = upward(order, uses_between_rooms())
+    results += [(f"{path} may not use {name}: {other} is above {room}", False) for path, room, name, other in up]
+    results += [("uses between rooms go downwards", not up)]
 print(f"1..{len(results)}")
 for i, (what, ok) in enumerate(results, 1):
     print(f"{'ok' if ok else 'not ok'} {i} - {what}")

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <cmocka.h>
 
-#include "agent.h"
+#include "manifest.h"
 #include "poison.h"
 
 static struct arena arena = ARENA_INIT(1u << 22);

@@ -346,6 +346,8 @@ static void assert_same(const struct json_schema *s, const char *a, const char *
 			assert_same(f->sub, x, y);
 		else if (f->kind == JSON_F_STRING)
 			assert_true(view_eq(*(const struct view *)x, *(const struct view *)y));
+		else if (f->kind == JSON_F_BOOL)
+			assert_true(*(const bool *)x == *(const bool *)y);
 		else
 			assert_memory_equal(x, y, 8); /* a double or a uint64_t */
 	}

@@ -5,6 +5,7 @@
 
 #include "box_fields.h"
 #include "box_limits.h"
+#include "rule_fields.h"
 #include "poison.h"
 
 static void put_limits(struct json_out *o)
@@ -59,6 +60,35 @@ static void put_fields(struct json_out *o)
 	json_out_end(o, '}');
 }
 
+static void put_rules(struct json_out *o)
+{
+	static const struct {
+		const char *name;
+		bool counts;
+		uint64_t min, max;
+	} rows[] = {
+#define FLAG(name, ...)                     { #name, false, 0, 0 },
+#define COUNT(name, json, least, most, ...) { #json, true, least, most },
+#include "rule_fields.def"
+#undef FLAG
+#undef COUNT
+	};
+
+	json_out_key(o, "rules");
+	json_out_object(o);
+	for (size_t i = 0; i < ELEMS(rows); i++) {
+		json_out_key(o, rows[i].name);
+		json_out_object(o);
+		json_out_kz(o, "type", rows[i].counts ? "integer" : "boolean");
+		if (rows[i].counts) {
+			json_out_ku64(o, "minimum", rows[i].min);
+			json_out_ku64(o, "maximum", rows[i].max);
+		}
+		json_out_end(o, '}');
+	}
+	json_out_end(o, '}');
+}
+
 int main(void)
 {
 	struct buf b = BUF_INIT(1u << 20);
@@ -68,6 +98,7 @@ int main(void)
 	json_out_object(&o);
 	put_limits(&o);
 	put_fields(&o);
+	put_rules(&o);
 	json_out_end(&o, '}');
 	fwrite(b.p, 1, b.n, stdout);
 	return b.bad || fflush(stdout) ? 1 : 0;

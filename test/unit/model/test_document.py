@@ -57,12 +57,26 @@ def fields(model, schemas):
             check(f"type of {field} in Sandbox", kind(shown[field]), kind(row["schema"]))
 
 
+def rules(model, schemas):
+    """The rules of spending, as they are shown and as they are changed."""
+    shown, changed = schemas["AgentLimits"], schemas["AgentLimitsChange"]["properties"]
+    lists = {"agent", "wallets", "limits", "addresses", "typed", "windows", "auto_below"}
+    check("plain rules that are shown", sorted(shown["properties"].keys() - lists), sorted(model))
+    check("rules that are always shown", sorted(shown["required"]), sorted(lists | model.keys()))
+    check("plain rules that can be changed", sorted(changed.keys() - lists), sorted(model))
+    for name in model.keys() & changed.keys() & shown["properties"].keys():
+        check(f"type of {name}", kind(shown["properties"][name]), model[name]["type"])
+        bounds = {key: changed[name][key] for key in ("minimum", "maximum") if key in changed[name]}
+        check(f"bounds of {name}", {"type": kind(changed[name])} | bounds, model[name])
+
+
 def main():
     program, root = sys.argv[1:]
     model = json.loads(subprocess.run([program], check=True, capture_output=True, text=True, timeout=60).stdout)
     schemas = yaml.safe_load((Path(root) / "api/openapi.yaml").read_text(encoding="utf-8"))["components"]["schemas"]
     limits(model["limits"], schemas)
     fields(model["fields"], schemas)
+    rules(model["rules"], schemas)
     print(f"1..{COUNT}")
     sys.exit(1 if FAILED else 0)
 

@@ -529,6 +529,26 @@ static void test_stricter(void **state)
 	assert_string_equal(why, "limits");
 	assert_true(policy_stricter(&agent, &now, POLICY_WALLET, &why));
 	LOOSER(now.max_pending = 6, "counts");
+	LOOSER(now.expiry_s = 301, "counts");
+	agent.approvers = 2;
+	agent.cool_down_s = 10;
+	agent.suspend_after = 5;
+	LOOSER(now.approvers = 1, "counts");
+	LOOSER(now.approvers = 0, "counts"); /* which is 1 */
+	LOOSER(now.cool_down_s = 9, "counts");
+	LOOSER(now.suspend_after = 6, "counts");
+	LOOSER(now.suspend_after = 0, "counts"); /* never */
+	now = agent;
+	now.max_pending = 4;
+	now.expiry_s = 299;
+	now.approvers = 3;
+	now.cool_down_s = 11;
+	now.suspend_after = 4;
+	assert_true(policy_stricter(&now, &agent, POLICY_AGENT, &why));
+	agent.only_listed = agent.require_simulation = agent.paused = true;
+	LOOSER(now.only_listed = false, "flags");
+	LOOSER(now.require_simulation = false, "flags");
+	LOOSER(now.paused = false, "flags");
 	LOOSER((now.addresses = addresses, now.n_addresses = 1), "addresses");
 	agent.addresses = addresses;
 	agent.n_addresses = 1;

@@ -2711,8 +2711,8 @@ class Quota:
     #: The sum of the limits of running sandboxes.
     memory_mb: Optional[int] = None
     #: The sum of the limits of sandboxes and workspaces, of the sizes of snapshots, and of the build cache,
-    #: which gives way when room is needed. With such a quota each sandbox and each workspace must have a
-    #: limit of its own.
+    #: which gives way when room is needed. A sandbox or workspace that asks for no limit gets
+    #: `defaults.disk_mb`, or if that is not set a share: the quota divided by that of sandboxes, or by 8.
     disk_mb: Optional[int] = None
     #: The sum of the limits (`pids`) of running sandboxes.
     processes: Optional[int] = None

@@ -13,7 +13,6 @@
 #include "keys.h"
 #include "log.h"
 #include "rnd.h"
-#include "spend.h"
 #include "store_agents.h"
 #include "templates.h"
 #include "workspaces.h"
@@ -89,7 +88,7 @@ struct agent *agents_by_id(const struct core *c, struct view id)
 static void agent_free(struct agent *a)
 {
 	agents_run_stop(a);
-	agents_rpc_end(a);
+	a->core->agents->rpc_end(a);
 	agents_build_forget(a);
 	agents_upgrade_free(a);
 	agents_log_done(a);
@@ -520,7 +519,7 @@ static void on_ended(void *arg, const void *result, const struct err *e)
 
 	if (e || j->core->stopping)
 		end_removal(j, e);
-	else if (!spend_revoke(j->core, view_of(j->id), on_revoked, j, &failed))
+	else if (!j->core->agents->revoke(j->core, view_of(j->id), on_revoked, j, &failed))
 		on_revoked(j, NULL, &failed);
 }
 
@@ -559,7 +558,7 @@ void agents_stop_all(struct core *c)
 	LIST_EACH (it, &c->agents->all) {
 		struct agent *a = CONTAINER(it, struct agent, order);
 		agents_run_stop(a);
-		agents_rpc_end(a);
+		a->core->agents->rpc_end(a);
 	}
 }
 

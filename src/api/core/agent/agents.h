@@ -18,7 +18,7 @@
 #define AGENT_TAG   "agent"
 
 struct agent_filter {
-	char chain[MANIFEST_CHAIN_MAX + 1], id[80];
+	char chain[CHAIN_ID_MAX + 1], id[80];
 };
 #define AGENT_FILTERS 64
 
@@ -99,6 +99,10 @@ struct agents {
 	struct map by_id;
 	struct list all;
 	uint64_t last_entry;
+	/* Of spending, which stands above: what an agent was allowed is taken back before it is removed, and
+	 * its requests to nodes end before it is freed. */
+	struct job *(*revoke)(struct core *c, struct view agent, job_done *done, void *arg, struct err *e);
+	void (*rpc_end)(struct agent *a);
 };
 
 struct agent *agents_by_id(const struct core *c, struct view id); /* or NULL */
@@ -155,5 +159,8 @@ void agents_log_output_end(struct agent *a);
 /* A new program: its output is counted from 0. */
 void agents_log_begin(struct agent *a);
 
-/* agents_rpc.c: the agent is being freed. */
-void agents_rpc_end(struct agent *a);
+/* agents_sign.c */
+/* Whether the manifest lets the agent use this contract: ERR_FORBIDDEN. */
+int agents_check_contract(const struct agent *a, const uint8_t address[20], struct err *e) _must_check_;
+/* The contract that typed data is for, if it names one. */
+int agents_check_typed(const struct agent *a, struct view text, struct err *e) _must_check_;

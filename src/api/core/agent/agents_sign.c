@@ -45,7 +45,7 @@ int agents_check_transaction(const struct agent *a, const struct agent_ask *ask,
 {
 	if (!manifest_has_chain(&a->manifest, ask->chain))
 		return err_set(e, ERR_FORBIDDEN, "Chain %.*s is not whitelisted for this agent",
-			       (int)MIN(ask->chain.n, (size_t)MANIFEST_CHAIN_MAX), ask->chain.p);
+			       (int)MIN(ask->chain.n, (size_t)CHAIN_ID_MAX), ask->chain.p);
 	if (!manifest_is_address(ask->to))
 		return err_set(e, ERR_INVALID, "to must be 0x and 40 hexadecimal digits");
 	if (!is_amount(ask->value))

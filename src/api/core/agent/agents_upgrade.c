@@ -251,7 +251,7 @@ static void switch_over(struct agent *a)
 
 	(void)!view_to_str(a->manifest.version, from, sizeof(from));
 	(void)!view_to_str(n->manifest.version, to, sizeof(to));
-	agents_rpc_end(a); /* requests under way point into the old manifest */
+	a->core->agents->rpc_end(a); /* requests under way point into the old manifest */
 	if (agents_upgrade_asks(&a->manifest, &n->manifest, NULL))
 		memcpy(a->consented, n->consented, sizeof(a->consented));
 	arena_done(&a->arena);

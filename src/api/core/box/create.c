@@ -44,6 +44,7 @@
 #define RUSH_CREATES   8
 #define RUSH_WITHIN_MS 100
 #define RUSH_LASTS_MS  1000
+#define HIDDEN_DISK    4 /* times: an import has the archive, its layers and the files that they make */
 
 enum { WAIT_STORE = 1, WAIT_KEEPER = 2, WAIT_HELLO = 4, WAIT_GATE = 8 };
 
@@ -64,7 +65,7 @@ struct creation {
 	uint64_t began_ns;
 };
 
-const uint32_t core_create_bounds_us[12] = {
+const uint32_t create_bounds_us[12] = {
 	500, 1000, 2000, 3000, 4000, 6000, 8000, 15000, 30000, 100000, 1000000, 10000000,
 };
 
@@ -96,8 +97,8 @@ void create_count(struct core *c, uint64_t began_ns, bool failed)
 		return;
 	}
 	c->stats.create_us_sum += us;
-	for (size_t i = 0; i < ELEMS(core_create_bounds_us); i++)
-		if (us <= core_create_bounds_us[i])
+	for (size_t i = 0; i < ELEMS(create_bounds_us); i++)
+		if (us <= create_bounds_us[i])
 			c->stats.create_buckets[i]++;
 }
 
@@ -475,6 +476,23 @@ static struct job *make(struct core *c, const struct box_wish *w, const struct b
 	return NULL;
 }
 
+/* Of a box that asks for none. What it starts with counts, too. */
+static uint64_t standard_disk(struct core *c, const struct how *how, const struct box_spec *s)
+{
+	uint64_t mb = s->limits.disk_mb;
+	struct err e = { 0 };
+
+	if (how->for_pool || !how->actor)
+		return mb;
+	if (how->hidden)
+		return mb * HIDDEN_DISK;
+	mb = quotas_standard_disk(c, how->tenant, mb);
+	const struct snapshot *from =
+		mb && s->snapshot.n ? snapshots_find(c, how->actor, ACT_SNAPSHOT_READ, s->snapshot, &e)
+				    : NULL;
+	return from ? mb + (from->bytes >> 20) : mb;
+}
+
 static struct job *begin(struct core *c, const struct box_wish *w, const struct how *how, job_done *done,
 			 void *arg, struct err *e)
 {
@@ -483,11 +501,13 @@ static struct job *begin(struct core *c, const struct box_wish *w, const struct 
 	struct box_spec s;
 
 	if (how->actor && (auth_permit(how->actor, how->act, NULL, e) < 0 ||
-			   spec_mounts_permit(c->config, how->actor, &w->mounts, e) < 0))
+			   create_mounts_permit(c->config, how->actor, &w->mounts, e) < 0))
 		return NULL;
 	if (spec_make(w, c->config, &arena, &s, e) >= 0 &&
 	    (!how->claims || image_config_apply(c, &arena, &s, e) >= 0)) {
 		struct err refused = { 0 };
+		if (!w->limits.has_disk_mb)
+			s.limits.disk_mb = standard_disk(c, how, &s);
 		if (how->claims)
 			j = pool_claim(c, how->tenant, &s, &arena, done, arg, &refused);
 		if (refused.code)

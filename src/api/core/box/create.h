@@ -7,12 +7,6 @@
 #include "boxes.h"
 #include "mux.h"
 
-/* Of creates. */
-struct rush {
-	uint64_t since_ms, until_ms; /* counted since; it lasts until */
-	unsigned n, under_way;
-};
-
 /* An internal box for an import: in no list. The caller removes it. */
 struct job *create_hidden(struct core *c, const struct actor *a, const struct box_wish *w, job_done *done,
 			  void *arg, struct err *e) _must_check_;
@@ -37,3 +31,7 @@ void create_rush(struct core *c, bool begins);
 void create_count(struct core *c, uint64_t began_ns, bool failed);
 /* BoxCreate for this box: new, or with the files that it has. */
 int create_ask_keeper(struct box *b, struct call *call, const char *snapshot, bool existing) _must_check_;
+/* create_mounts.c. Whether the actor may have these directories of the machine: ERR_FORBIDDEN names the
+ * directory. */
+int create_mounts_permit(const struct config *c, const struct actor *a, const struct spec_mount_list *m,
+			 struct err *e) _must_check_;

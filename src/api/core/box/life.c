@@ -166,11 +166,11 @@ static void failed_quietly(struct box *b, enum life_step step, const struct err 
 
 static void settle(struct box *b, const struct err *e)
 {
-	enum life_step step = b->in->life->step;
+	enum life_step step = b->in->step;
 	bool quiet = list_empty(&b->in->life->waiters), resume = b->in->life->resume_after && !e;
 	struct err why = { 0 };
 
-	b->in->life->step = LIFE_NONE;
+	b->in->step = LIFE_NONE;
 	b->in->life->resume_after = false;
 	if (e)
 		why = *e;
@@ -187,7 +187,7 @@ static void settle(struct box *b, const struct err *e)
 		tell_waiters(b, &why);
 	else
 		tell_when_stored(b);
-	if (b->in->life->step != LIFE_NONE || b->in->core->stopping)
+	if (b->in->step != LIFE_NONE || b->in->core->stopping)
 		return; /* somebody who was told began the next one */
 	if (e && quiet)
 		failed_quietly(b, step, &why);
@@ -215,7 +215,7 @@ static void on_fail(struct call *c, const struct err *said)
 
 	if (e.code == ERR_NOT_FOUND) { /* it has ended by itself */
 		err_set(&e, ERR_STATE, "the sandbox has stopped");
-		settle(b, b->in->life->step == LIFE_STOP ? NULL : &e);
+		settle(b, b->in->step == LIFE_STOP ? NULL : &e);
 		return;
 	}
 	settle(b, &e);
@@ -337,19 +337,19 @@ static int begin(struct box *b, enum life_step step)
 	int r = step == LIFE_STOP && farewell_begin(b, b->state.status, ask_to_stop) ? 0 : ask(b, step);
 
 	if (r >= 0)
-		b->in->life->step = step;
+		b->in->step = step;
 	return r;
 }
 
 void life_begin(struct box *b, enum life_step step)
 {
-	if (b->in->life->step == LIFE_NONE && begin(b, step) < 0)
+	if (b->in->step == LIFE_NONE && begin(b, step) < 0)
 		lifetime_retry(b);
 }
 
 bool life_defers_removal(struct box *b)
 {
-	return b->in->life->remove_after = b->in->life->step != LIFE_NONE;
+	return b->in->life->remove_after = b->in->step != LIFE_NONE;
 }
 
 static void forget(struct box *b, const struct err *e)
@@ -358,22 +358,22 @@ static void forget(struct box *b, const struct err *e)
 	mux_cancel(&b->in->life->destroy);
 	farewell_cancel(b);
 	mux_cancel(&b->in->life->call);
-	b->in->life->step = LIFE_NONE;
+	b->in->step = LIFE_NONE;
 	tell_waiters(b, e);
 }
 
 static int use(struct box *b, struct err *e)
 {
-	bool paused = b->state.status == BOX_PAUSED, pausing = b->in->life->step == LIFE_PAUSE;
+	bool paused = b->state.status == BOX_PAUSED, pausing = b->in->step == LIFE_PAUSE;
 
 	lifetime_touch(b);
 	if (!paused && !pausing)
 		return 0;
-	if (!b->spec.auto_resume && b->in->life->step != LIFE_RESUME)
+	if (!b->spec.auto_resume && b->in->step != LIFE_RESUME)
 		return err_set(e, ERR_STATE, "the sandbox is %s", pausing ? doing[LIFE_PAUSE] : "paused");
 	if (pausing)
 		b->in->life->resume_after = true;
-	else if (b->in->life->step == LIFE_NONE && begin(b, LIFE_RESUME) < 0)
+	else if (b->in->step == LIFE_NONE && begin(b, LIFE_RESUME) < 0)
 		return err_set(e, ERR_UNAVAILABLE, "the keeper cannot be reached");
 	return 0;
 }
@@ -402,10 +402,10 @@ static int check_step(const struct box *b, enum life_step step, struct err *e)
 		    : step == LIFE_START  ? is == BOX_STOPPED
 					  : is == BOX_RUNNING || is == BOX_PAUSED;
 
-	if (b->in->life->step == step)
+	if (b->in->step == step)
 		return 0;
-	if (b->in->life->step != LIFE_NONE)
-		return err_set(e, ERR_STATE, "the sandbox is %s", doing[b->in->life->step]);
+	if (b->in->step != LIFE_NONE)
+		return err_set(e, ERR_STATE, "the sandbox is %s", doing[b->in->step]);
 	if (is == goal[step])
 		return 1;
 	if (!fits)
@@ -421,7 +421,7 @@ struct job *life_change(struct core *c, const struct actor *a, struct view ref, 
 
 	if (so < 0)
 		return NULL;
-	if (step == LIFE_START && !so && b->in->life->step == LIFE_NONE &&
+	if (step == LIFE_START && !so && b->in->step == LIFE_NONE &&
 	    (quotas_admit_start(c, b, e) < 0 || boxes_start(b, e) < 0))
 		return NULL;
 	struct waiter *w = calloc(1, sizeof(*w));
@@ -440,7 +440,7 @@ struct job *life_change(struct core *c, const struct actor *a, struct view ref, 
 		loop_defer(c->loop, &w->task, finish_later);
 		return &w->job;
 	}
-	int r = b->in->life->step == step ? 0 : begin(b, step);
+	int r = b->in->step == step ? 0 : begin(b, step);
 	if (r < 0) {
 		err_sys(e, ERR_UNAVAILABLE, r, "the keeper cannot be reached");
 		free(w);

@@ -10,7 +10,6 @@
 /* What is under way of a box: a step (life.c), the watch of its time (lifetime.c), its removal (remove.c). */
 struct life {
 	struct box *box;
-	enum life_step step;
 	struct call call;
 	struct list waiters;          /* jobs */
 	struct life_storing *storing; /* the last step, until the store has it */

@@ -92,7 +92,7 @@ static void on_time(struct loop_timer *t)
 	struct box *b = CONTAINER(t, struct life, expiry)->box;
 	int64_t now = clock_wall_ms(), time = end_of_time(b), idle = end_of_idleness(b);
 
-	if (b->in->life->step != LIFE_NONE)
+	if (b->in->step != LIFE_NONE)
 		return; /* looked at again when that is over */
 	if (time && time <= now) {
 		end(b, "its time is over");

@@ -64,6 +64,7 @@ static void put(struct pool_image *p, struct box *b)
 	list_append(&p->boxes, &b->in->pool);
 	p->n++;
 	p->core->pool->total++;
+	p->core->boxes->n_pool++;
 }
 
 void pool_forget(struct box *b)
@@ -73,6 +74,7 @@ void pool_forget(struct box *b)
 	struct pool_image *p = find_image(b->in->core, b->spec.image);
 	list_del(&b->in->pool);
 	b->in->core->pool->total--;
+	b->in->core->boxes->n_pool--;
 	if (p)
 		p->n--;
 }
@@ -166,6 +168,7 @@ static void on_made(void *arg, const void *result, const struct err *e)
 	struct err failed = { 0 };
 
 	c->pool->making = NULL;
+	c->boxes->n_pool--;
 	if (c->pool->closed) {
 		retire_made(c, b);
 		return;
@@ -206,7 +209,9 @@ static void on_refill(struct loop_timer *t)
 	/* The budget holds for it, but no tenant's quota; and it takes nobody's last place. */
 	if (images_resolve(c, p->name, &digest, &e) >= 0 && quotas_admit_pool(c, &standard, &e) >= 0)
 		c->pool->making = create_for_pool(c, keys_tenant(c, VIEW("default")), &w, on_made, c, &e);
-	if (!c->pool->making) {
+	if (c->pool->making) {
+		c->boxes->n_pool++;
+	} else {
 		log_debug("the pool: %s", e.msg);
 		refill(c, AGAIN_MS);
 	}

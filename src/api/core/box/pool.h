@@ -49,9 +49,6 @@ extern const struct box_part pool_part;
 /* Its PID 1 has ended. */
 void pool_exited(struct box *b);
 
-/* Calls it for each box that waits, one after another, and for each that is made from now on. */
-void pool_ready(struct core *c, void (*on_warm)(struct core *c, const struct box *b));
-
 /* For a tenant that may make a box. NULL with no error (e->code 0): there is none that fits. The result is a
  * const struct box *. `arena` is the spec's; it is empty when the spec was taken over. */
 struct job *pool_claim(struct core *c, const struct tenant *t, struct box_spec *s, struct arena *arena,

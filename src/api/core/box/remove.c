@@ -1,14 +1,13 @@
 /*
  * Removes a box: the keeper destroys it, then its row is deleted, then the waiting callers are told. A
- * crash in between leaves the row of a stopped box, never a box without a row. If a client asked for
- * the removal, a failure is its answer and the box stays as it was. If the box has expired or its
- * creation failed, the removal is repeated until it works.
+ * crash in between leaves a row that says "deleting", never a box without a row, and the next start goes on
+ * with it (remove_resume). If a client asked for the removal, a failure is its answer and the box stays as it
+ * was. If the box has expired or its creation failed, the removal is repeated until it works.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "boxes.h"
-#include "bridges.h"
 #include "core_base.h"
 #include "event.h"
 #include "events.h"
@@ -48,9 +47,16 @@ static void on_retry(struct loop_timer *t)
 	destroy(CONTAINER(t, struct life, expiry)->box);
 }
 
+/* Beside the removal, which does not wait for it. */
+static void note(struct box *b)
+{
+	if (!b->in->hidden && !b->in->pooled)
+		(void)boxes_store_status(b, core_store_done, b->in->core);
+}
+
 static void failed(struct box *b, const struct err *e)
 {
-	if (b->in->core->stopping) { /* the next start sees to it */
+	if (b->in->core->stopping || b->in->core->keeper->lost) { /* the next start sees to it */
 		tell_waiters(b, e);
 		if (b->in->hidden)
 			boxes_free_later(b);
@@ -61,6 +67,7 @@ static void failed(struct box *b, const struct err *e)
 		loop_timer_start(b->in->core->loop, &b->in->life->expiry, RETRY_MS, on_retry);
 	} else {
 		b->state.status = b->in->before;
+		note(b);
 		lifetime_watch(b);
 	}
 	tell_waiters(b, e);
@@ -133,6 +140,7 @@ static void begin(struct box *b)
 		return;
 	b->in->before = b->state.status;
 	b->state.status = BOX_DELETING;
+	note(b);
 	if (!life_defers_removal(b) && !farewell_begin(b, b->in->before, remove_go_on))
 		destroy(b);
 }
@@ -147,6 +155,17 @@ void remove_unwanted(struct box *b)
 	b->in->life->unwanted = true;
 	loop_timer_stop(&b->in->life->expiry);
 	begin(b);
+}
+
+void remove_resume(struct core *c)
+{
+	LIST_EACH (it, &c->boxes->all) {
+		struct box *b = BOX_OF(it, order);
+		if (b->in->life->unwanted && b->state.status != BOX_DELETING) {
+			log_info("sandbox %s: its removal goes on", b->id);
+			remove_unwanted(b);
+		}
+	}
 }
 
 void remove_gone(struct box *b)

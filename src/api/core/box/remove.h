@@ -6,7 +6,7 @@
 #include "box.h"
 #include "boxes.h"
 
-/* core_retire: retire.c. */
+/* retire.c */
 struct retire {
 	unsigned waits;
 	void (*done)(void *arg);
@@ -17,6 +17,8 @@ struct retire {
 void remove_unwanted(struct box *b);
 /* The same, and says when the first try is over. NULL: nobody will be told. */
 struct job *remove_unwanted_then(struct box *b, job_done *done, void *arg) _must_check_;
+/* After a start: those whose removal was under way. */
+void remove_resume(struct core *c);
 /* The keeper has ended it in its own way (ImageCommit). */
 void remove_gone(struct box *b);
 /* What life.c was about is over. */
@@ -24,5 +26,5 @@ void remove_go_on(struct box *b);
 
 /* tied.c. After a start: removes those whose connection was broken by it. */
 void tied_sweep(struct core *c);
-/* retire.c. One of the pool that was being made when core_retire was called; NULL: it could not be made. */
+/* retire.c. One of the pool that was being made when retire_boxes was called; NULL: it could not be made. */
 void retire_made(struct core *c, struct box *b);

@@ -1,9 +1,8 @@
 /*
- * The boxes that no client knows, at an orderly end of the daemon: see core_retire in core.h. Boxes of
+ * The boxes that no client knows, at an orderly end of the daemon: see retire_boxes in box.h. Boxes of
  * clients go on and are adopted by the next start; these would only hold the disk.
  */
 #include "boxes.h"
-#include "core.h"
 #include "core_base.h"
 #include "job.h"
 #include "pool.h"
@@ -27,7 +26,7 @@ void retire_made(struct core *c, struct box *b)
 		settle(c);
 }
 
-void core_retire(struct core *c, void (*done)(void *arg), void *arg)
+void retire_boxes(struct core *c, void (*done)(void *arg), void *arg)
 {
 	c->retire->done = done;
 	c->retire->arg = arg;

@@ -14,7 +14,6 @@
 #include "keeper.h"
 #include "keys.h"
 #include "ledger.h"
-#include "life.h"
 #include "log.h"
 #include "rnd.h"
 #include "who.h"
@@ -317,7 +316,7 @@ struct job *snapshots_create(struct core *c, const struct actor *a, struct view 
 	/* It belongs to the tenant whose box it was. */
 	if (!b || check_name(c, b->tenant, name, e) < 0)
 		return NULL;
-	if (b->state.status == BOX_CREATING || b->in->life->step != LIFE_NONE) {
+	if (b->state.status == BOX_CREATING || b->in->step != LIFE_NONE) {
 		err_set(e, ERR_STATE, "the sandbox is neither running nor paused nor stopped at the moment");
 		return NULL;
 	}
@@ -395,4 +394,18 @@ struct job *snapshots_remove(struct core *c, const struct actor *a, struct view 
 	}
 	s->ready = false; /* from now on nobody finds it */
 	return &j->job;
+}
+
+uint64_t snapshots_held(const struct core *c, const struct tenant *t, enum ledger_item i)
+{
+	uint64_t n = 0;
+
+	if (i != LEDGER_DISK && i != LEDGER_SNAPSHOTS)
+		return 0;
+	LIST_EACH (it, &c->snapshots->all) {
+		const struct snapshot *s = CONTAINER(it, struct snapshot, order);
+		if (s->tenant == t)
+			n += i == LEDGER_DISK ? (s->bytes + (1u << 20) - 1) >> 20 : 1;
+	}
+	return n;
 }

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "money.h"
 #include "boxes.h"
 #include "disk.h"
 
@@ -17,3 +18,4 @@ bool snapshots_use_image(const struct core *c, struct view digest);
 /* The keeper may forget it; nobody waits. */
 void snapshots_drop(struct core *c, struct view backend, struct view id);
 void snapshots_done(struct core *c);
+uint64_t snapshots_held(const struct core *c, const struct tenant *t, enum ledger_item i);

@@ -13,10 +13,9 @@
 #include "keeper.h"
 #include "keys.h"
 #include "ledger.h"
-#include "life.h"
 #include "log.h"
-#include "remove.h"
 #include "rnd.h"
+#include "quotas.h"
 #include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -156,7 +155,7 @@ static bool refers(const struct box *b, const struct workspace *w, bool writable
 
 static bool has_it_mounted(const struct box *b)
 {
-	return b->state.status != BOX_STOPPED || b->in->life->step == LIFE_START;
+	return b->state.status != BOX_STOPPED || b->in->step == LIFE_START;
 }
 
 static int check_writer(const struct box *b, const struct workspace *w, struct err *e)
@@ -353,6 +352,8 @@ static int check_wish(struct core *c, const struct actor *a, const struct worksp
 			       VIEW_ARG(w->name));
 	if (spec_take_disk(w->has_disk_mb, w->disk_mb, c->config, "disk_mb", ret_disk, e) < 0)
 		return -1;
+	if (!w->has_disk_mb)
+		*ret_disk = quotas_standard_disk(c, a->tenant, *ret_disk);
 	*ret_from = NULL;
 	if (w->readonly && !w->clone_of.n)
 		return err_set(e, ERR_INVALID, "readonly: a workspace that never changes needs clone_of");
@@ -562,7 +563,7 @@ struct job *workspaces_remove(struct core *c, const struct actor *a, struct view
 	if (w->helper) {
 		struct box *helper = TAKE_PTR(w->helper);
 		helper->in->workspaces[0] = NULL;
-		if (remove_unwanted_then(helper, on_helper_gone, j))
+		if (c->workspaces->remove_helper(helper, on_helper_gone, j))
 			return &j->job;
 		err_sys(e, ERR_INTERNAL, ENOMEM, what);
 		w->ready = true;
@@ -575,4 +576,18 @@ struct job *workspaces_remove(struct core *c, const struct actor *a, struct view
 	if (!job)
 		w->ready = true;
 	return job;
+}
+
+uint64_t workspaces_held(const struct core *c, const struct tenant *t, enum ledger_item i)
+{
+	uint64_t n = 0;
+
+	if (i != LEDGER_DISK && i != LEDGER_WORKSPACES)
+		return 0;
+	LIST_EACH (it, &c->workspaces->all) {
+		const struct workspace *w = CONTAINER(it, struct workspace, order);
+		if (w->tenant == t)
+			n += i == LEDGER_DISK ? w->disk_mb : 1;
+	}
+	return n;
 }

@@ -3,10 +3,13 @@
  */
 #pragma once
 
+#include "money.h"
 #include "boxes.h"
 #include "disk.h"
 
 struct workspaces {
+	/* Removes a helper (workspace_helper.c). NULL: no memory. */
+	struct job *(*remove_helper)(struct box *b, job_done *done, void *arg);
 	struct map by_id;
 	struct list all; /* in the order of their making */
 };
@@ -17,3 +20,4 @@ extern const struct box_part workspaces_part;
 /* The keeper may forget it; nobody waits. */
 void workspaces_drop(struct core *c, struct view id);
 void workspaces_done(struct core *c);
+uint64_t workspaces_held(const struct core *c, const struct tenant *t, enum ledger_item i);

@@ -346,5 +346,4 @@ void events_start(struct core *c)
 {
 	c->events->started = true;
 	on_trim(&c->events->trim);
-	events_spend_start(c);
 }

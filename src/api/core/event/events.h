@@ -7,7 +7,6 @@
 #include "event.h"
 #include "loop.h"
 #include "map.h"
-#include "spend.h"
 #include "store_events.h"
 #include "who.h"
 
@@ -25,7 +24,6 @@ struct events {
 	bool started;
 	struct list watches;
 	struct loop_timer trim;
-	struct spend_watch spending;
 };
 
 /* Something happened to the box. Boxes that nobody sees (imports, the pool) have no events. */
@@ -59,9 +57,6 @@ int events_keep(struct core *c, struct event *event) _must_check_;
 void events_trim(struct core *c); /* those that are too old */
 /* The place of the first event with an id above `after`; events.n when there is none. */
 size_t events_place_after(const struct core *c, uint64_t after);
-
-/* events_spend.c */
-void events_spend_start(struct core *c);
 
 int events_init(struct core *c) _must_check_; /* -errno */
 int events_load(struct core *c, const struct store_event *row) _must_check_;

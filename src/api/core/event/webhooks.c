@@ -375,3 +375,13 @@ void webhooks_done(struct core *c)
 		release(CONTAINER(it, struct webhook, order));
 	map_done(&c->webhooks->by_id);
 }
+
+uint64_t webhooks_held(const struct core *c, const struct tenant *t, enum ledger_item i)
+{
+	uint64_t n = 0;
+
+	if (i == LEDGER_WEBHOOKS)
+		LIST_EACH (it, &c->webhooks->all)
+			n += CONTAINER(it, struct webhook, order)->tenant == t;
+	return n;
+}

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "money.h"
 #include "event.h"
 #include "events.h"
 #include "job.h"
@@ -31,3 +32,4 @@ int webhooks_load_delivery(struct core *c, const struct store_delivery *row) _mu
 void webhooks_start(struct core *c);
 void webhooks_stop(struct core *c);
 void webhooks_done(struct core *c);
+uint64_t webhooks_held(const struct core *c, const struct tenant *t, enum ledger_item i);

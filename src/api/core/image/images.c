@@ -11,9 +11,8 @@
 #include "fd.h"
 #include "keeper.h"
 #include "log.h"
-#include "policies.h"
+#include "sha256.h"
 #include "snapshots.h"
-#include "templates_kept.h"
 #include "text.h"
 #include "who.h"
 #include "wire_gen.h"
@@ -110,7 +109,7 @@ static void take_record(struct core *c, struct images *all, struct view record, 
 	struct err e = { 0 };
 
 	i->surveyed = true;
-	if (config_sets_merge(&all->said, &c->policies->sets, record, NULL, "image", &i->sets, &e) < 0)
+	if (config_sets_merge(&all->said, &c->images->standard, record, NULL, "image", &i->sets, &e) < 0)
 		log_warn("image %.*s: its sets of hosts are the machine's: %s", VIEW_ARG(i->digest), e.msg);
 }
 
@@ -148,7 +147,9 @@ static void copy_record(struct core *c, struct images *all, const struct wire_im
 
 static int replace_list(struct core *c, const struct wire_image_list_reply *reply)
 {
-	struct images fresh = { .arena = ARENA_INIT(LIST_BYTES),
+	struct images fresh = { .standard = c->images->standard,
+				.on_gone = c->images->on_gone,
+				.arena = ARENA_INIT(LIST_BYTES),
 				.said = ARENA_INIT(SAID_BYTES),
 				.n = reply->images.n };
 	int r = 0;
@@ -376,7 +377,7 @@ struct job *images_remove(struct core *c, const struct actor *a, struct view nam
 	if (check_unused(c, i, name, e) < 0)
 		return NULL;
 	if (i->n_names <= 1 || view_eq(i->digest, name))
-		templates_kept_forget_image(c, i->digest);
+		c->images->on_gone(c, i->digest);
 	struct image_job *j = new_job(c, &change_ops, done, arg, e);
 	if (!j)
 		return NULL;

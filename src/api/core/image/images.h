@@ -4,15 +4,16 @@
 #pragma once
 
 #include "config_sets.h"
-#include "exec.h"
 #include "image.h"
 #include "job.h"
-#include "sha256.h"
 
 struct box;
 struct core;
 
 struct images {
+	struct config_sets standard; /* of the configuration: what this machine says */
+	/* An image is about to be removed, and what was kept of it, too. */
+	void (*on_gone)(struct core *c, struct view digest);
 	struct arena arena;
 	struct arena said; /* by images, about sets: what finds no room there costs no image its place */
 	struct image *items;

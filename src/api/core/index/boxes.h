@@ -51,6 +51,13 @@ struct boxes {
 	struct list all;   /* by (created, id) */
 	unsigned n;        /* that are in the list */
 	unsigned n_hidden; /* that are not */
+	unsigned n_pool;   /* of both, that wait in the pool or are made for it */
+};
+
+/* Many creates at once: whatever is not needed for them can wait (create.c). */
+struct rush {
+	uint64_t since_ms, until_ms; /* counted since; it lasts until */
+	unsigned n, under_way;
 };
 
 /* What of a box only the core sees. */
@@ -67,6 +74,7 @@ struct box_inside {
 	bool early;   /* box_wish.early was called, and exec_ahead by it */
 	bool readied; /* and has what was wanted for those that wait (pool_ready) */
 	bool indexed, named;
+	enum life_step step;    /* that is under way: life.c */
 	enum box_status before; /* while it is BOX_DELETING: what it was */
 	bool in_vault;          /* the vault knows it */
 	bool granted;           /* the gate may have secrets for it */

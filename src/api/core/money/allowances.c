@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "box.h"
+#include "index.h"
 #include "boxes.h"
 #include "clock.h"
 #include "core_base.h"

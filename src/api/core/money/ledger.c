@@ -7,16 +7,9 @@
 #include <stdlib.h>
 
 #include "core_base.h"
-#include "disk.h"
 #include "quotas.h"
-#include "snapshots.h"
-#include "template.h"
-#include "templates_kept.h"
-#include "webhooks_impl.h"
-#include "workspaces.h"
+#include "who.h"
 #include "poison.h"
-
-#define MB(bytes) (((bytes) + (1u << 20) - 1) >> 20)
 
 const struct ledger_kind ledger_kinds[LEDGER_ITEMS] = {
 	[LEDGER_BOXES] = { "boxes", "sandboxes", "" },
@@ -56,80 +49,15 @@ struct account *ledger_account(struct core *c, const struct tenant *t)
 
 /* ---- what it has ---- */
 
-static uint64_t of_workspaces(const struct core *c, const struct tenant *t, bool disk)
-{
-	uint64_t n = 0;
-
-	LIST_EACH (it, &c->workspaces->all) {
-		const struct workspace *w = CONTAINER(it, struct workspace, order);
-		if (w->tenant == t)
-			n += disk ? w->disk_mb : 1;
-	}
-	return n;
-}
-
-static uint64_t of_snapshots(const struct core *c, const struct tenant *t, bool disk)
-{
-	uint64_t n = 0;
-
-	LIST_EACH (it, &c->snapshots->all) {
-		const struct snapshot *s = CONTAINER(it, struct snapshot, order);
-		if (s->tenant == t)
-			n += disk ? MB(s->bytes) : 1;
-	}
-	return n;
-}
-
-static uint64_t of_templates(const struct core *c, const struct tenant *t)
-{
-	uint64_t n = 0;
-
-	LIST_EACH (it, &c->templates->all)
-		n += CONTAINER(it, struct template, order)->tenant == t;
-	return n;
-}
-
-static uint64_t of_webhooks(const struct core *c, const struct tenant *t)
-{
-	uint64_t n = 0;
-
-	LIST_EACH (it, &c->webhooks->all)
-		n += CONTAINER(it, struct webhook, order)->tenant == t;
-	return n;
-}
-
 uint64_t ledger_used(const struct core *c, const struct account *a, enum ledger_item i)
 {
-	switch (i) {
-	case LEDGER_DISK:
-		return a->counted.n[i] + of_workspaces(c, a->tenant, true) +
-		       of_snapshots(c, a->tenant, true) + templates_kept_mb(c, a->tenant);
-	case LEDGER_WORKSPACES:
-		return of_workspaces(c, a->tenant, false);
-	case LEDGER_SNAPSHOTS:
-		return of_snapshots(c, a->tenant, false);
-	case LEDGER_TEMPLATES:
-		return of_templates(c, a->tenant);
-	case LEDGER_WEBHOOKS:
-		return of_webhooks(c, a->tenant);
-	case LEDGER_BOXES:
-	case LEDGER_CPU:
-	case LEDGER_MEMORY:
-	case LEDGER_PROCESSES:
-	case LEDGER_HELPERS:
-	case LEDGER_SECRETS:
-	case LEDGER_SECRETS_KB:
-	case LEDGER_EVENTS:
-	case LEDGER_LOGS:
-	case LEDGER_VERDICTS:
-	case LEDGER_AI_CALLS:
-	case LEDGER_AI_TEXT:
-	case LEDGER_ITEMS:
-		break;
-	}
-	if (i >= LEDGER_ITEMS)
-		return 0;
-	return ledger_kinds[i].kib ? a->counted.n[i] >> 10 : a->counted.n[i];
+	uint64_t n = i < LEDGER_ITEMS ? a->counted.n[i] : 0;
+
+	if (i < LEDGER_ITEMS && ledger_kinds[i].kib)
+		n >>= 10;
+	for (ledger_list *const *held = c->quotas->lists; *held; held++)
+		n += (*held)(c, a->tenant, i);
+	return n;
 }
 
 /* ---- what it may have ---- */
@@ -166,7 +94,7 @@ static uint64_t used_within(struct core *c, const struct account *a, enum ledger
 
 	if (i != LEDGER_DISK || used + more <= most)
 		return used;
-	templates_kept_shrink(c, a->tenant, used + more - most);
+	c->quotas->shrink(c, a->tenant, used + more - most);
 	return ledger_used(c, a, i);
 }
 
@@ -179,8 +107,10 @@ int ledger_admit(struct core *c, const struct tenant *t, const struct quota_use 
 	/* What has no limit of its own could take all of the disk. */
 	if (a->quota.most[LEDGER_DISK] && !more->n[LEDGER_DISK] &&
 	    (more->n[LEDGER_BOXES] || more->n[LEDGER_WORKSPACES]))
-		return err_set(e, ERR_QUOTA, "the tenant has a quota of disk: %s must be set",
-			       more->n[LEDGER_BOXES] ? "limits.disk_mb" : "disk_mb");
+		return err_set(
+			e, ERR_QUOTA,
+			"the tenant has a quota of disk, but this storage has no disk limits that could "
+			"keep it (data.backend)");
 	for (enum ledger_item i = 0; i < LEDGER_ITEMS; i++) {
 		uint64_t most = more->n[i] ? ledger_most(c, a, i) : 0;
 		uint64_t used = most ? used_within(c, a, i, most, more->n[i]) : 0;

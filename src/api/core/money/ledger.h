@@ -18,6 +18,9 @@ struct account {
 	uint64_t refilled_ms;
 };
 
+/* What a room above has of the tenant's, counted from its own list: 0 of every other item. */
+typedef uint64_t ledger_list(const struct core *c, const struct tenant *t, enum ledger_item i);
+
 /* Made when it is asked for first; NULL: no memory. */
 struct account *ledger_account(struct core *c, const struct tenant *t);
 uint64_t ledger_used(const struct core *c, const struct account *a, enum ledger_item i);

@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "box.h"
+#include "index.h"
 #include "boxes.h"
 #include "core_base.h"
 #include "keys.h"
 #include "ledger.h"
 #include "log.h"
-#include "pool.h"
 #include "who.h"
 #include "poison.h"
 
-#define MINUTE_MS 60000.0
+#define DISK_SHARES 8 /* of a tenant's quota, where the number of its boxes has none */
+#define MINUTE_MS   60000.0
 
 /* ---- counting ---- */
 
@@ -148,7 +148,7 @@ static void refill(struct core *c, struct account *a)
 
 unsigned quotas_boxes(const struct core *c)
 {
-	return c->boxes->n - c->pool->total + c->boxes->n_hidden - (c->pool->making != NULL);
+	return c->boxes->n + c->boxes->n_hidden - c->boxes->n_pool;
 }
 
 static int admit_place(const struct core *c, struct err *e)
@@ -201,6 +201,29 @@ int quotas_admit_pool(struct core *c, const struct box_limits *l, struct err *e)
 	if (c->boxes->n + c->boxes->n_hidden >= c->config->max.boxes)
 		return err_set(e, ERR_QUOTA, "there is no place left for a sandbox of the pool");
 	return admit_host(c, &more, e);
+}
+
+static bool has_disk_limits(const struct core *c)
+{
+	const struct backend *b = core_backend(c, VIEW(""), NULL);
+
+	for (size_t i = 0; b && i < b->n; i++)
+		if (view_is(b->parts[i].name, "limit.disk"))
+			return b->parts[i].ok;
+	return false;
+}
+
+uint64_t quotas_standard_disk(struct core *c, const struct tenant *t, uint64_t standard)
+{
+	const struct account *a = ledger_account(c, t);
+
+	if (!a || !a->quota.most[LEDGER_DISK] || !has_disk_limits(c))
+		return standard;
+	if (standard && c->config->defaults.limits.has_disk_mb) /* the administrator knows the quotas */
+		return MIN(standard, a->quota.most[LEDGER_DISK]);
+	uint64_t boxes = a->quota.most[LEDGER_BOXES];
+	uint64_t share = MAX(a->quota.most[LEDGER_DISK] / (boxes ? boxes : DISK_SHARES), 1);
+	return standard ? MIN(standard, share) : share;
 }
 
 static uint64_t added(uint64_t now, uint64_t wished)

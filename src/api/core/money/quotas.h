@@ -11,6 +11,7 @@
 #pragma once
 
 #include "job.h"
+#include "ledger.h"
 #include "map.h"
 #include "money.h"
 #include "spec.h"
@@ -34,6 +35,9 @@ struct quota_mark {
 };
 
 struct quotas {
+	ledger_list *const *lists; /* to the first that is NULL */
+	/* What is kept to save time gives way to what is asked for: so much of it. */
+	void (*shrink)(struct core *c, const struct tenant *t, uint64_t mb);
 	struct map by_tenant;
 	struct quota_use host; /* of the boxes that run */
 	uint64_t host_kb;      /* by measurement */
@@ -55,6 +59,10 @@ int quotas_admit_change(struct core *c, const struct box *b, const struct box_li
 			struct err *e) _must_check_;
 /* For a box that is there and is to run again. */
 int quotas_admit_start(struct core *c, const struct box *b, struct err *e) _must_check_;
+
+/* The disk limit of something that asks for none: of a tenant with a quota of disk a share, so that the quota
+ * neither locks it out nor goes to the first. */
+uint64_t quotas_standard_disk(struct core *c, const struct tenant *t, uint64_t standard);
 
 extern const struct box_part quotas_part;
 void quotas_measured(struct box *b, uint64_t memory_bytes);

@@ -7,13 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent.h"
 #include "ailog.h"
-#include "box.h"
+#include "index.h"
 #include "clock.h"
 #include "core_base.h"
-#include "event.h"
-#include "events.h"
 #include "keys.h"
 #include "who.h"
 #include "poison.h"
@@ -266,7 +263,7 @@ static void note_agents(struct core *c)
 		struct usage_row *r = CONTAINER(it, struct usage_row, order);
 		if (r->agent[0] || r->u.day < today - 1)
 			continue;
-		note_agent(r, agents_id_of_box(c, r->u.box));
+		note_agent(r, c->usage->agent_of(c, r->u.box));
 		if (r->agent[0])
 			store_usage_put(c->store, &r->u, core_store_done, c);
 	}
@@ -283,17 +280,6 @@ void usage_start(struct core *c)
 
 /* ---- calls ---- */
 
-static void tell(struct core *c, enum event_type t, const struct box *b, const char *scope,
-		 const struct budget_notice *n)
-{
-	events_emit_budget(c, t, b,
-			   &(struct event_budget){ .scope = scope,
-						   .window = budget_window_name(n->window),
-						   .limit = n->limit,
-						   .spent = n->spent,
-						   .reserved = n->reserved });
-}
-
 /* One of the two accounts. */
 static int check(struct core *c, struct budget *b, const struct budget_limits *l, const struct usage_wish *w,
 		 const char *scope, unsigned *ret_wait, struct err *e)
@@ -303,7 +289,7 @@ static int check(struct core *c, struct budget *b, const struct budget_limits *l
 	struct budget_notice n;
 
 	if (r == BUDGET_MONEY && budget_refuses(b, l, &w->claim, now, &n))
-		tell(c, EVENT_AI_EXCEEDED, w->box, scope, &n);
+		c->usage->on_budget(c, true, w->box, scope, &n);
 	return r == BUDGET_OK ? 0 : -1;
 }
 
@@ -330,7 +316,7 @@ int usage_reserve(struct core *c, const struct usage_wish *w, struct usage_call 
 		return err_set(e, ERR_UNAVAILABLE, "the sandbox is gone");
 	if (view_to_str(view_of(w->box->id), k.box, sizeof(k.box)) < 0 ||
 	    view_to_str(view_of(w->box->tenant->id), k.tenant, sizeof(k.tenant)) < 0 ||
-	    view_to_str(agents_id_of_box(c, view_of(w->box->id)), k.agent, sizeof(k.agent)) < 0 ||
+	    view_to_str(c->usage->agent_of(c, view_of(w->box->id)), k.agent, sizeof(k.agent)) < 0 ||
 	    view_to_str(view_of(w->provider), k.provider, sizeof(k.provider)) < 0 ||
 	    view_to_str(w->model, k.model, sizeof(k.model)) < 0)
 		return err_set(e, ERR_INVALID, "the model's name is too long");
@@ -368,9 +354,9 @@ static void warn(struct core *c, const struct usage_call *k, struct budget *b, s
 	if (!limits_of(c, view_of(k->box), &of_box, &of_tenant))
 		return; /* the next call of the tenant tells it */
 	while (b && budget_warns(b, &of_box, now, &n))
-		tell(c, EVENT_AI_WARNING, box, "sandbox", &n);
+		c->usage->on_budget(c, false, box, "sandbox", &n);
 	while (t && budget_warns(t, &of_tenant, now, &n))
-		tell(c, EVENT_AI_WARNING, box, "tenant", &n);
+		c->usage->on_budget(c, false, box, "tenant", &n);
 }
 
 static void log_call(struct core *c, const struct usage_call *k, const struct usage_end *end, int64_t now)

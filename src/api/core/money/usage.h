@@ -10,6 +10,7 @@
 #include "money.h"
 #include "store_usage.h"
 
+struct box;
 struct core;
 struct actor;
 struct tenant;
@@ -24,6 +25,11 @@ struct usage_row {
 };
 
 struct usage {
+	/* A budget is used up or will be soon: of what `scope` says, for this box. */
+	void (*on_budget)(struct core *c, bool exceeded, const struct box *b, const char *scope,
+			  const struct budget_notice *n);
+	/* The id of the agent that runs in this box; empty: none. */
+	struct view (*agent_of)(const struct core *c, struct view box);
 	struct map accounts; /* by "b:ID" of a box, "t:ID" of a tenant */
 	struct map rows;
 	struct list order;

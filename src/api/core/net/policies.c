@@ -9,11 +9,11 @@
 #include "clock.h"
 #include "core_base.h"
 #include "image.h"
+#include "images.h"
 #include "keys.h"
 #include "log.h"
 #include "mounts.h"
 #include "snapshots.h"
-#include "templates.h"
 #include "vault.h"
 #include "who.h"
 #include "poison.h"
@@ -45,10 +45,10 @@ static const struct egress_policy nothing = { .otherwise = EGRESS_DENY };
 
 static const struct config_sets *sets_for(const struct core *c, struct view snapshot, struct view image)
 {
-	const struct template_build *t = templates_of_snapshot(c, snapshot);
+	const struct config_sets *of = c->policies->sets_of(c, snapshot);
 	const struct image *i = images_find(c, image);
 
-	return t && t->sets.sets ? &t->sets : i && i->sets.sets ? &i->sets : &c->policies->sets;
+	return of ? of : i && i->sets.sets ? &i->sets : &c->images->standard;
 }
 
 const struct config_sets *policies_sets(const struct box *b)
@@ -58,7 +58,7 @@ const struct config_sets *policies_sets(const struct box *b)
 
 const struct config_sets *policies_sets_tenants(const struct core *c)
 {
-	return &c->policies->sets;
+	return &c->images->standard;
 }
 
 /* Files of a snapshot say nothing by themselves: what was in the box wrote them. Its image does. */
@@ -489,7 +489,7 @@ struct job *policies_tenant_put(struct core *c, const struct actor *a, struct vi
 				const struct egress_policy *said, job_done *done, void *arg, struct err *e)
 {
 	const struct tenant *t = keys_find_tenant(c, a, ref, e);
-	struct policy *p = t && said ? wish(c, a, said, c->policies->sets.sets, e) : NULL;
+	struct policy *p = t && said ? wish(c, a, said, c->images->standard.sets, e) : NULL;
 	struct buf text = BUF_INIT(EGRESS_TEXT_MAX);
 	bool ok = t && (p ? egress_write(&p->egress, &text) >= 0 : !said);
 	struct tenant_policy *tp = ok ? tenant_policy(c, t) : NULL;
@@ -539,13 +539,13 @@ static int read_refusals(struct core *c, struct err *e)
 	if (!p.rules)
 		return err_sys(e, ERR_INTERNAL, ENOMEM, "egress.refuse");
 	for (size_t i = 0; list && i < list->n; i++) {
-		if (egress_target(&ps->arena, list->items[i].text, c->policies->sets.sets, &p.rules[i], e) <
+		if (egress_target(&ps->arena, list->items[i].text, c->images->standard.sets, &p.rules[i], e) <
 		    0)
 			return -1;
 		p.rules[i].verdict = EGRESS_DENY;
 		p.n_rules++;
 	}
-	return egress_flatten(&ps->arena, &p, c->policies->sets.sets, &ps->refuse, e);
+	return egress_flatten(&ps->arena, &p, c->images->standard.sets, &ps->refuse, e);
 }
 
 int policies_init(struct core *c, struct err *e)
@@ -554,12 +554,13 @@ int policies_init(struct core *c, struct err *e)
 	const struct json *images = cfg->egress.images;
 	struct policies *ps = c->policies;
 
-	ps->sets = (struct config_sets){ cfg->egress.sets, cfg->egress.sources };
+	c->images->standard = (struct config_sets){ cfg->egress.sets, cfg->egress.sources };
 	map_init(&ps->by_tenant);
 	list_init(&ps->unsent);
 	arena_init(&ps->arena, POLICY_BYTES);
 	policies_log_init(c);
-	if (cfg->egress.policy && !(ps->standard = policy_read(cfg->egress.policy, ps->sets.sets, e)))
+	if (cfg->egress.policy &&
+	    !(ps->standard = policy_read(cfg->egress.policy, c->images->standard.sets, e)))
 		return err_wrap(e, "egress.policy");
 	ps->images = calloc((images ? images->n : 0) + 1, sizeof(*ps->images));
 	if (!ps->images)
@@ -568,7 +569,7 @@ int policies_init(struct core *c, struct err *e)
 		struct policy_image *im = &ps->images[ps->n_images];
 
 		im->name = images->members[i].key;
-		im->policy = policy_read(&images->members[i].value, ps->sets.sets, e);
+		im->policy = policy_read(&images->members[i].value, c->images->standard.sets, e);
 		if (!im->policy)
 			return err_wrap(e, "egress.images");
 		ps->n_images++;

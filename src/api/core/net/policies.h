@@ -68,7 +68,8 @@ struct box_egress {
 
 struct policies {
 	struct core *core;
-	struct config_sets sets;     /* of the configuration: what this machine says */
+	/* What a template's snapshot says about where packages come from; NULL: nothing. */
+	const struct config_sets *(*sets_of)(const struct core *c, struct view snapshot);
 	struct policy *standard;     /* of the configuration, or NULL */
 	struct policy_image *images; /* of the configuration */
 	size_t n_images;

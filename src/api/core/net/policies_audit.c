@@ -5,7 +5,7 @@
  * A box that tries many destinations must not fill the machine's log, and neither must a thousand
  * boxes. Beyond a number of lines in a second, the others are counted and the count is written.
  */
-#include "box.h"
+#include "index.h"
 #include "boxes.h"
 #include "clock.h"
 #include "core_base.h"

@@ -9,10 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "box.h"
 #include "boxes.h"
 #include "core_base.h"
 #include "fd.h"
+#include "images.h"
+#include "index.h"
 #include "keeper.h"
 #include "log.h"
 #include "trust.h"
@@ -124,8 +125,8 @@ static bool put_flat(struct arena *a, const struct egress_rule *r, const struct 
 static int put_rules(const struct box *b, struct arena *a, const struct egress_policy *p,
 		     struct wire_gate_policy *w)
 {
-	const struct policies *ps = b->in->core->policies;
-	const struct egress_policy *refuse = &ps->refuse;
+	const struct core *c = b->in->core;
+	const struct egress_policy *refuse = &c->policies->refuse;
 	const struct json *sets = policies_sets(b)->sets;
 	size_t room = refuse->n_rules + EGRESS_FLAT_MAX + 1;
 	bool ok = true;
@@ -140,8 +141,8 @@ static int put_rules(const struct box *b, struct arena *a, const struct egress_p
 		struct view id = rule_id(a, i);
 
 		ok = id.p && put_flat(a, r, sets, id, room, w);
-		if (ok && r->set.n && r->verdict == EGRESS_DENY && sets != ps->sets.sets)
-			ok = put_flat(a, r, ps->sets.sets, id, room, w);
+		if (ok && r->set.n && r->verdict == EGRESS_DENY && sets != c->images->standard.sets)
+			ok = put_flat(a, r, c->images->standard.sets, id, room, w);
 	}
 	if (ok && p->otherwise == EGRESS_ALLOW)
 		w->rules.items[w->rules.n++] =

@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "box.h"
+#include "index.h"
 #include "boxes.h"
 #include "clock.h"
 #include "core_base.h"

@@ -4,7 +4,7 @@
  * token of one box is worth nothing in another, and is made of the installation's secret:
  * nothing is stored.
  */
-#include "box.h"
+#include "index.h"
 #include "boxes.h"
 #include "clock.h"
 #include "core_base.h"

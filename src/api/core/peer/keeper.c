@@ -20,9 +20,13 @@ static void on_event(struct mux *m, const struct frame *f)
 	    pb_decode(&wire_box_exited_msg, f->body, PB_SKIP_UNKNOWN, &a, &exited) >= 0)
 		c->keeper->on_exited(c, exited.id, exited.signal, exited.oom);
 	if (f->type == WIRE_TYPE_STORAGE &&
-	    pb_decode(&wire_storage_msg, f->body, PB_SKIP_UNKNOWN, &a, &storage) >= 0)
+	    pb_decode(&wire_storage_msg, f->body, PB_SKIP_UNKNOWN, &a, &storage) >= 0) {
 		(void)!view_to_str(view_head(storage.wrong, sizeof(c->keeper->storage_wrong) - 1),
 				   c->keeper->storage_wrong, sizeof(c->keeper->storage_wrong));
+		c->keeper->storage_size = storage.size_bytes;
+		c->keeper->storage_free = storage.free_bytes;
+		c->keeper->storage_beneath = storage.beneath_bytes;
+	}
 	arena_done(&a);
 }
 
@@ -33,6 +37,7 @@ static void on_closed(struct mux *m, const struct err *why)
 
 	log_error("the keeper's channel is lost: %s", why->msg);
 	err_set(&e, ERR_UNAVAILABLE, "the daemon is going down");
+	c->keeper->lost = true;
 	mux_stop(m, &e);
 	c->keeper->on_lost(c);
 }

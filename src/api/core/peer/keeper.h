@@ -16,7 +16,9 @@ struct keeper {
 	struct mux mux;
 	uint64_t calls;          /* that were sent, for the metrics */
 	char storage_wrong[192]; /* of boxes' files, as the keeper says; "": nothing */
+	uint64_t storage_size, storage_free, storage_beneath; /* bytes */
 	void (*on_lost)(struct core *c);
+	bool lost; /* what fails from now on was not refused by it */
 	/* The PID 1 of a box has ended. */
 	void (*on_exited)(struct core *c, struct view id, unsigned signo, bool oom);
 };

@@ -8,13 +8,12 @@
 
 #include "boxes.h"
 #include "core_base.h"
+#include "egress.h"
 #include "fd.h"
 #include "keeper.h"
 #include "keys.h"
 #include "ledger.h"
 #include "log.h"
-#include "policies.h"
-#include "trust.h"
 #include "who.h"
 #include "wire_gen.h"
 #include "poison.h"
@@ -197,7 +196,7 @@ static void tell(struct box *b, const struct egress_policy *p)
 
 void vault_box_changed(struct box *b)
 {
-	tell(b, policies_of(b, NULL));
+	tell(b, b->in->core->vault->policy_of(b));
 }
 
 void vault_box_policy(struct box *b, const struct egress_policy *p)
@@ -254,7 +253,7 @@ static int sync_boxes(struct core *c)
 			if (b->in->hidden || r < 0)
 				continue;
 			b->in->in_vault = true;
-			r = describe(&a, b, policies_of(b, NULL), &msg.boxes.items[msg.boxes.n++]);
+			r = describe(&a, b, c->vault->policy_of(b), &msg.boxes.items[msg.boxes.n++]);
 			b->in->granted = msg.boxes.items[msg.boxes.n - 1].grants.n > 0;
 		}
 	c->vault->syncing.ops = &sync_ops;
@@ -304,7 +303,7 @@ static int on_opened(struct call *call, const struct frame *f, int fd)
 	}
 	c->vault->open = true;
 	flush(c);
-	trust_refresh(c);
+	c->vault->on_open(c);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 struct box;
 struct core;
+struct egress_policy;
 
 struct vault_channel {
 	struct core *core;
@@ -17,6 +18,8 @@ struct vault_channel {
 	struct loop_timer again;
 	struct list pending; /* calls that wait for it */
 	bool started, open;
+	void (*on_open)(struct core *c);
+	const struct egress_policy *(*policy_of)(const struct box *b); /* that holds for it */
 };
 
 void vault_init(struct core *c);
@@ -32,7 +35,6 @@ struct wire_secret_total;
 void vault_total(struct core *c, const struct wire_secret_total *t);
 
 /* What the gate may have for this box, by this policy. */
-struct egress_policy;
 void vault_box_policy(struct box *b, const struct egress_policy *p);
 /* What the gate may have for this box has changed, or the box is going to have secrets of its own. */
 void vault_box_changed(struct box *b);

@@ -11,14 +11,11 @@
 
 #include "boxes.h"
 #include "core_base.h"
-#include "create.h"
 #include "events.h"
 #include "netns.h"
 #include "num.h"
 #include "outputs.h"
-#include "pool.h"
 #include "procs.h"
-#include "shells.h"
 #include "spec.h"
 #include "spec_make.h"
 #include "who.h"
@@ -409,9 +406,24 @@ static void on_guard(struct loop_timer *t)
 
 /* ---- operations ---- */
 
+static void consumed(struct exec *x, size_t n)
+{
+	mux_consumed(&x->call, n);
+}
+
+static void abandon(struct exec *x)
+{
+	guest_cancel(&x->call);
+}
+
+static const struct exec_way by_process = { .start = exec_start_in,
+					    .consumed = consumed,
+					    .abandon = abandon };
+
 static void prepare(struct exec *x, const struct box *b, const struct call_ops *with)
 {
 	x->core = b->in->core;
+	x->way = &by_process;
 	x->command = NULL;
 	outputs_start(&x->kept, x->core, b->tenant);
 	x->want_end = x->keep = x->truncated = false;
@@ -467,7 +479,8 @@ int exec_start(struct core *c, const struct actor *a, struct view ref, const str
 	struct box *b = procs_box(c, a, ref, e);
 	if (!b)
 		return -1;
-	return w->shell.p ? shells_exec(b, w, x, e) : exec_start_in(b, w, x, e);
+	const struct exec_way *way = w->shell.p ? c->outputs->by_shell : &by_process;
+	return way->start(b, w, x, e);
 }
 
 static int on_ahead_reply(struct call *call, const struct frame *f, int fd)
@@ -509,11 +522,6 @@ void exec_ahead(struct core *c, const struct box *box, const struct exec_wish *w
 	arena_done(&a);
 }
 
-void exec_ahead_in_pool(struct core *c, void (*ahead)(struct core *c, const struct box *b))
-{
-	pool_ready(c, ahead);
-}
-
 int exec_attach(struct core *c, const struct actor *a, struct view ref, const struct exec_place *p,
 		struct exec *x, struct err *e)
 {
@@ -534,10 +542,7 @@ int exec_attach(struct core *c, const struct actor *a, struct view ref, const st
 
 void exec_consumed(struct exec *x, size_t n)
 {
-	if (x->command)
-		shells_consumed(x, n);
-	else
-		mux_consumed(&x->call, n);
+	x->way->consumed(x, n);
 }
 
 size_t exec_send(struct exec *x, struct view data)
@@ -556,8 +561,6 @@ void exec_cancel(struct exec *x)
 {
 	if (!x->core)
 		return;
-	if (x->command)
-		shells_abandon(x);
-	guest_cancel(&x->call);
+	x->way->abandon(x);
 	release(x);
 }

@@ -3,14 +3,16 @@
  */
 #pragma once
 
+#include "exec.h"
 #include "run.h"
 
 #define OUTPUTS_TENANT (128u << 20) /* bytes of all commands of a tenant */
 #define OUTPUTS_ALL    (512u << 20)
 
-/* The core's part of it. */
+/* What the room owns. */
 struct outputs {
-	struct list rows; /* of the tenants that have some */
+	const struct exec_way *by_shell; /* shells_way */
+	struct list rows;                /* of the tenants that have some */
 	size_t bytes;
 };
 

@@ -122,6 +122,7 @@ static int run(struct shell *s, struct view command, const struct exec_wish *w, 
 	m->merged = w->merged;
 	m->timeout_ms = w->timeout_ms ? w->timeout_ms : c->config->max.exec_timeout_ms;
 	x->core = c;
+	x->way = &shells_way;
 	x->command = m;
 	outputs_start(&x->kept, c, s->box->tenant);
 	c->stats.execs++;
@@ -129,7 +130,7 @@ static int run(struct shell *s, struct view command, const struct exec_wish *w, 
 	return 0;
 }
 
-int shells_exec(struct box *b, const struct exec_wish *w, struct exec *x, struct err *e)
+static int start(struct box *b, const struct exec_wish *w, struct exec *x, struct err *e)
 {
 	struct shell *s;
 
@@ -147,6 +148,10 @@ int shells_exec(struct box *b, const struct exec_wish *w, struct exec *x, struct
 			e);
 	return s ? run(s, w->command, w, x, e) : -1;
 }
+
+const struct exec_way shells_way = { .start = start,
+				     .consumed = shells_run_consumed,
+				     .abandon = shells_run_abandon };
 
 int shells_create(struct core *c, const struct actor *a, struct view box, struct view name,
 		  const struct exec_wish *w, struct exec *x, struct err *e)

@@ -100,7 +100,10 @@ void shells_lose(struct shell *s, struct shell_command *m, const struct err *e);
 void shells_run_next(struct shell *s);                                      /* where it can run one */
 int shells_run_own(struct shell *s, struct view text) _must_check_;         /* before those that wait */
 int shells_run_output(struct shell *s, unsigned channel, struct view data); /* what the process wrote */
-void shells_run_push(struct shell *s); /* what is left of the running command's text */
+void shells_run_push(struct shell *s);
+void shells_run_consumed(struct exec *x, size_t n);
+void shells_run_abandon(struct exec *x);
+/* nobody waits for this command any more */ /* what is left of the running command's text */
 void shells_run_finish(struct shell *s, const struct shell_ending *how); /* the running command */
 void shells_run_fail_all(struct shell *s, const struct err *e);
 

@@ -194,11 +194,13 @@ static void give_late(struct shell *s, struct shell_command *m)
 	m->truncated |= late_take_cut(&s->late);
 }
 
-void shells_consumed(struct exec *x, size_t n)
+void shells_run_consumed(struct exec *x, size_t n)
 {
 	struct shell_command *m = x->command;
-	size_t gift = MIN(n, m->gift);
 
+	if (!m)
+		return;
+	size_t gift = MIN(n, m->gift);
 	m->gift -= gift;
 	n = MIN(n - gift, m->held);
 	m->held -= n;
@@ -326,11 +328,13 @@ static void shells_interrupt(struct shell *s)
 	loop_timer_start(s->box->in->core->loop, &s->timer, GRACE_MS, on_timer);
 }
 
-void shells_abandon(struct exec *x)
+void shells_run_abandon(struct exec *x)
 {
 	struct shell_command *m = x->command;
-	struct shell *s = m->shell;
 
+	if (!m)
+		return;
+	struct shell *s = m->shell;
 	part(m);
 	if (s->current != m) {
 		list_del(&m->link);

@@ -5,8 +5,6 @@
 
 #include "spec.h"
 
-struct actor;
-
 /* What mounts and workspaces have in common. The number of items of a list, 0 where there is none. */
 int spec_mounts_count(const struct json *j, const char *what, size_t most, struct err *e) _must_check_;
 int spec_mounts_check_mode(struct view mode, struct err *e) _must_check_;
@@ -16,6 +14,3 @@ void spec_mounts_put_one(struct json_out *o, const char *key, struct view value,
 
 int spec_mounts_copy(struct arena *a, const struct spec_mount_list *from,
 		     struct spec_mount_list *to) _must_check_; /* -ENOMEM */
-/* Whether the actor may have them: ERR_FORBIDDEN names the directory. */
-int spec_mounts_permit(const struct config *c, const struct actor *a, const struct spec_mount_list *m,
-		       struct err *e) _must_check_;

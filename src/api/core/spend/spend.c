@@ -5,6 +5,7 @@
 #include "spends.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -28,6 +29,18 @@ const struct agent *spend_agent(struct core *c, struct view id)
 	return n ? CONTAINER(n, struct agent, by_id) : NULL;
 }
 
+struct spend_node *spend_node_get(struct core *c, struct view agent, uint64_t chain, struct err *e)
+{
+	const struct agent *a = spend_agent(c, agent);
+	struct view own = VIEW_NONE;
+	char id[CHAIN_ID_MAX + 1];
+
+	snprintf(id, sizeof(id), "eip155:%" PRIu64, chain);
+	if (a)
+		own = spec_map_get(&a->manifest.permissions.rpcs, view_of(id));
+	return spend_node_at(c, chain, own, e);
+}
+
 struct spend_entry *spend_find(struct core *c, struct view id)
 {
 	struct map_node *n = map_get(&c->spends->by_id, id);
@@ -42,7 +55,7 @@ void spend_view_of(struct core *c, const struct sgn_item *item, struct spend_vie
 	const struct agent *a = spend_agent(c, item->agent);
 	const struct spend_entry *x = spend_find(c, item->id);
 	struct config_chain d;
-	char id[MANIFEST_CHAIN_MAX + 1];
+	char id[CHAIN_ID_MAX + 1];
 
 	*ret = (struct spend_view){ .item = item, .agent_name = "", .note = "" };
 	if (a && !a->removing) {
@@ -546,8 +559,9 @@ static void on_told(struct signer_watch *w, struct view id)
 
 void spend_init(struct core *c)
 {
+	c->agents->revoke = spend_revoke;
+	c->agents->rpc_end = agents_rpc_end;
 	map_init(&c->spends->by_id);
-	list_init(&c->spends->nodes);
 	list_init(&c->spends->watches);
 	list_init(&c->spends->elsewhere);
 	list_init(&c->spends->ops);
@@ -575,13 +589,12 @@ void spend_stop(struct core *c)
 		spend_op_end(CONTAINER(c->spends->ops.next, struct spend_op, link), NULL, &e);
 	for (struct map_node *n; (n = map_first(&c->spends->by_id));)
 		entry_free(CONTAINER(n, struct spend_entry, by_id));
-	LIST_EACH (it, &c->spends->nodes)
+	LIST_EACH (it, &c->chains->nodes)
 		spend_follow_stop(CONTAINER(it, struct spend_node, link));
 }
 
 void spend_done(struct core *c)
 {
 	spend_forget_kept(c);
-	spend_node_free_all(c);
 	map_done(&c->spends->by_id);
 }

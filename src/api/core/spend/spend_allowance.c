@@ -19,7 +19,7 @@
 struct taking {
 	struct spend_op op;
 	struct spend_call call;
-	char agent[AGENT_ID + 1], account[ADDRESS_TEXT], chain[MANIFEST_CHAIN_MAX + 1];
+	char agent[AGENT_ID + 1], account[ADDRESS_TEXT], chain[CHAIN_ID_MAX + 1];
 	char own[2 * ADDRESS_SIZE + 1];
 	struct spend_given given[SPEND_ALLOWANCES];
 	size_t n, at;    /* of them; which is taken back */

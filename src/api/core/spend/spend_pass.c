@@ -193,7 +193,7 @@ int spend_chains(struct core *c, const struct actor *a, void (*each)(void *arg, 
 					 .explorer = k->explorer,
 					 .nodes = k->n_rpc,
 					 .confirmations = k->confirmations };
-		LIST_EACH (it, &c->spends->nodes) {
+		LIST_EACH (it, &c->chains->nodes) {
 			const struct spend_node *n = CONTAINER(it, struct spend_node, link);
 			if (!view_is(k->id, n->id))
 				continue;

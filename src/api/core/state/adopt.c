@@ -69,6 +69,7 @@ static void ready_when_done(struct adoption *a)
 	walletconnect_start(c);
 	bridges_start(c);
 	tied_sweep(c);
+	remove_resume(c);
 	templates_recover(c);
 	agents_run_recover(c);
 	spend_start(c);
@@ -163,6 +164,12 @@ static void adopt_box(struct box *b, bool runs, bool paused)
 {
 	enum box_status status = !runs ? BOX_STOPPED : paused ? BOX_PAUSED : BOX_RUNNING;
 	struct err stopped = { 0 };
+
+	if (b->state.status == BOX_DELETING) { /* as soon as we are ready */
+		b->state.status = status;
+		b->in->life->unwanted = true;
+		return;
+	}
 
 	if (b->in->pooled) {
 		pool_adopt(b, runs);

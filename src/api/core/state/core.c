@@ -34,6 +34,7 @@
 #include "sign.h"
 #include "signer.h"
 #include "snapshots.h"
+#include "spend_node.h"
 #include "spends.h"
 #include "templates.h"
 #include "templates_kept.h"
@@ -75,6 +76,10 @@ void core_stats(const struct core *c, struct core_stats *ret)
 {
 	*ret = c->stats;
 	ret->keeper_calls = c->keeper->calls;
+	ret->storage_size = c->keeper->storage_size;
+	ret->storage_free = c->keeper->storage_free;
+	ret->storage_beneath = c->keeper->storage_beneath;
+	ret->storage_wrong = c->keeper->storage_wrong[0];
 	LIST_EACH (it, &c->boxes->all)
 		if (!BOX_OF(it, order)->in->pooled)
 			ret->boxes[BOX_OF(it, order)->state.status]++;
@@ -268,6 +273,7 @@ static int load(struct core *c, const struct core_setup *s, struct err *e)
 		return err_wrap(e, "the store");
 	}
 	events_start(c);
+	spend_events_start(c);
 	trend_start(c);
 	usage_start(c);
 	if (sign_ensure(c, e) < 0)
@@ -370,6 +376,29 @@ static const struct box_part *const box_parts[] = {
 	&guest_part,      &shells_part,     &contexts_part, &bridges_part, NULL,
 };
 
+/* What rooms have of a tenant's in lists of their own. */
+static ledger_list *const ledger_lists[] = {
+	workspaces_held, snapshots_held, templates_held, templates_kept_held, webhooks_held, NULL,
+};
+
+/* ---- what a room wants of one above it ---- */
+
+static const struct egress_policy *policy_of(const struct box *b)
+{
+	return policies_of(b, NULL);
+}
+
+static void on_budget(struct core *c, bool exceeded, const struct box *b, const char *scope,
+		      const struct budget_notice *n)
+{
+	events_emit_budget(c, exceeded ? EVENT_AI_EXCEEDED : EVENT_AI_WARNING, b,
+			   &(struct event_budget){ .scope = scope,
+						   .window = budget_window_name(n->window),
+						   .limit = n->limit,
+						   .spent = n->spent,
+						   .reserved = n->reserved });
+}
+
 static void lost(struct core *c)
 {
 	c->startup->on_lost(c->startup->arg);
@@ -379,6 +408,17 @@ static void init(struct core *c)
 {
 	c->keeper->on_lost = lost;
 	c->keeper->on_exited = life_exited;
+	c->vault->on_open = trust_refresh;
+	c->vault->policy_of = policy_of;
+	c->quotas->lists = ledger_lists;
+	c->quotas->shrink = templates_kept_shrink;
+	c->usage->on_budget = on_budget;
+	c->usage->agent_of = agents_id_of_box;
+	c->images->on_gone = templates_kept_forget_image;
+	c->workspaces->remove_helper = remove_unwanted_then;
+	c->policies->sets_of = templates_sets_of;
+	c->outputs->by_shell = &shells_way;
+	c->templates->on_built = agents_built;
 	map_init(&c->who->tenants_by_id);
 	map_init(&c->who->tenants_by_name);
 	map_init(&c->who->keys_by_id);
@@ -471,6 +511,7 @@ void core_free(struct core *c)
 		return;
 	watchers_done(c);
 	spend_done(c);
+	spend_node_free_all(c);
 	agents_done(c);
 	walletconnect_done(c);
 	templates_done(c);

@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "core_base.h"
 #include "image.h"
+#include "images.h"
 #include "ledger.h"
 #include "log.h"
 #include "policies.h"
@@ -282,7 +283,7 @@ const struct template_build *templates_newest(const struct template *t)
 	return list_empty(&t->builds) ? NULL : CONTAINER(t->builds.prev, struct template_build, order);
 }
 
-const struct template_build *templates_of_snapshot(const struct core *c, struct view snapshot)
+static const struct template_build *of_snapshot(const struct core *c, struct view snapshot)
 {
 	if (!snapshot.n)
 		return NULL;
@@ -295,14 +296,21 @@ const struct template_build *templates_of_snapshot(const struct core *c, struct 
 	return NULL;
 }
 
+const struct config_sets *templates_sets_of(const struct core *c, struct view snapshot)
+{
+	const struct template_build *b = of_snapshot(c, snapshot);
+
+	return b && b->sets.sets ? &b->sets : NULL;
+}
+
 const struct template_build *templates_of_box(const struct core *c, const struct box *b)
 {
-	return templates_of_snapshot(c, b->spec.snapshot);
+	return of_snapshot(c, b->spec.snapshot);
 }
 
 bool templates_own_snapshot(const struct core *c, const struct snapshot *s)
 {
-	return templates_of_snapshot(c, view_of(s->id)) != NULL;
+	return of_snapshot(c, view_of(s->id)) != NULL;
 }
 
 void templates_take_record(struct template_build *b, struct view record)
@@ -315,7 +323,7 @@ void templates_take_record(struct template_build *b, struct view record)
 	if (!b->record.p)
 		b->record = VIEW("");
 	if (c->config->egress.detect && b->record.n &&
-	    config_sets_merge(&b->arena, &c->policies->sets, b->record, &b->env, "template", &b->sets, &e) <
+	    config_sets_merge(&b->arena, &c->images->standard, b->record, &b->env, "template", &b->sets, &e) <
 		    0)
 		log_warn("template %s: its sets of hosts are its image's: %s", b->of->id, e.msg);
 }
@@ -675,4 +683,14 @@ int templates_to_wish(const struct template_build *b, struct arena *a, struct bo
 	w->limits.has_memory_mb = b->memory_mb != 0;
 	w->limits.memory_mb = b->memory_mb;
 	return 0;
+}
+
+uint64_t templates_held(const struct core *c, const struct tenant *t, enum ledger_item i)
+{
+	uint64_t n = 0;
+
+	if (i == LEDGER_TEMPLATES)
+		LIST_EACH (it, &c->templates->all)
+			n += CONTAINER(it, struct template, order)->tenant == t;
+	return n;
 }

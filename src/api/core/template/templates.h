@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "money.h"
 #include "boxes.h"
 #include "config_sets.h"
 #include "template.h"
@@ -13,9 +14,10 @@ struct snapshot;
 struct store_template;
 
 struct templates {
-	struct list all;            /* in the order of their making */
-	struct list starts, layers; /* templates_start.c, templates_layer.c */
-	struct list kept_steps;     /* templates_kept.c */
+	void (*on_built)(struct core *c, const struct template *t); /* a build of it is over */
+	struct list all;                                            /* in the order of their making */
+	struct list starts, layers;                                 /* templates_start.c, templates_layer.c */
+	struct list kept_steps;                                     /* templates_kept.c */
 	unsigned n_layers;
 	uint64_t layer_bytes, log_bytes; /* of uploads; of the logs of builds */
 };
@@ -46,3 +48,6 @@ void templates_publish(struct template_build *b, store_done *done, void *arg);
 /* Takes a record over, with the variables of the build. */
 void templates_take_record(struct template_build *b, struct view record);
 void templates_run_free(struct template_run *r);
+uint64_t templates_held(const struct core *c, const struct tenant *t, enum ledger_item i);
+/* What its build says about where packages come from; NULL: nothing. */
+const struct config_sets *templates_sets_of(const struct core *c, struct view snapshot);

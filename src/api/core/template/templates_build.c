@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agents.h"
 #include "clock.h"
 #include "core_base.h"
 #include "create.h"
@@ -74,7 +73,7 @@ static void end(struct template_run *r)
 	bool more = false;
 
 	templates_run_free(r);
-	agents_built(c, t);
+	c->templates->on_built(c, t);
 	TEMPLATES_EACH_BUILD(b, t)
 	more |= b->status == TEMPLATE_WAITING || b->run;
 	if (!more)

@@ -102,7 +102,7 @@ static uint64_t total(const struct core *c, const struct tenant *t, unsigned *re
 	return bytes;
 }
 
-uint64_t templates_kept_mb(const struct core *c, const struct tenant *t)
+static uint64_t kept_mb(const struct core *c, const struct tenant *t)
 {
 	return (total(c, t, NULL) + (1u << 20) - 1) >> 20;
 }
@@ -157,9 +157,9 @@ static void trim(struct core *c, const struct tenant *t)
 
 void templates_kept_shrink(struct core *c, const struct tenant *t, uint64_t mb)
 {
-	uint64_t before = templates_kept_mb(c, t), after = before > mb ? before - mb : 0;
+	uint64_t before = kept_mb(c, t), after = before > mb ? before - mb : 0;
 
-	while (templates_kept_mb(c, t) > after && drop_oldest(c, t))
+	while (kept_mb(c, t) > after && drop_oldest(c, t))
 		;
 }
 
@@ -396,4 +396,9 @@ void templates_kept_save(struct template_run *r)
 	/* The others are quick. */
 	if ((!view_is(s->type, "RUN") && !view_is(s->type, "COPY")) || !r->keys || !begin(r))
 		templates_steps_run(r);
+}
+
+uint64_t templates_kept_held(const struct core *c, const struct tenant *t, enum ledger_item i)
+{
+	return i == LEDGER_DISK ? kept_mb(c, t) : 0;
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "money.h"
 #include "templates_build.h"
 
 struct store_setting;
@@ -33,7 +34,7 @@ struct kept_step *templates_kept_find(const struct core *c, const struct tenant 
 void templates_kept_hold(struct kept_step *k); /* and it was used now */
 void templates_kept_release(struct kept_step *k);
 
-uint64_t templates_kept_mb(const struct core *c, const struct tenant *t);
+uint64_t templates_kept_held(const struct core *c, const struct tenant *t, enum ledger_item i);
 /* Makes room of so many MiB, as far as that is there. */
 void templates_kept_shrink(struct core *c, const struct tenant *t, uint64_t mb);
 void templates_kept_forget(struct core *c, const struct template *t);

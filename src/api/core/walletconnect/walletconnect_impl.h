@@ -8,6 +8,7 @@
 #pragma once
 
 #include "peer.h"
+#include "spend_elsewhere.h"
 #include "spend_late.h"
 #include "walletconnect.h"
 #include "wc_identity.h"

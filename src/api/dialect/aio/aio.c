@@ -40,6 +40,7 @@ static void *state_new(struct core *c, struct err *e)
 	list_init(&s->edits);
 	list_init(&s->watches);
 	list_init(&s->shells);
+	list_init(&s->known);
 	list_init(&s->bashes);
 	return s;
 }
@@ -55,6 +56,7 @@ static void state_free(void *state)
 	loop_timer_stop(&s->prune);
 	while (!list_empty(&s->shells))
 		aio_shell_free(CONTAINER(s->shells.next, struct aio_shell, link));
+	aio_shell_forget(s, true);
 	while (!list_empty(&s->bashes))
 		aio_bash_free(CONTAINER(s->bashes.next, struct aio_bash, link));
 	free(s);

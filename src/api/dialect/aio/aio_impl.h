@@ -34,6 +34,7 @@ struct aio_state {
 	size_t n_edits, edit_bytes;
 	struct list watches;        /* aio_watch.c */
 	struct list shells, bashes; /* struct aio_shell, struct aio_bash */
+	struct list known;          /* boxes whose shells are all there: aio_shell_adopt.c */
 	struct loop_timer prune;    /* of shells whose box is gone */
 };
 void aio_undo_done(struct aio_state *s);

@@ -97,6 +97,7 @@ static void on_prune(struct loop_timer *t)
 		if (!boxes_by_id(st->core, view_of(s->box)))
 			aio_shell_free(s);
 	}
+	aio_shell_forget(st, false);
 	if (loop && !list_empty(&st->shells))
 		loop_timer_start(loop, &st->prune, PRUNE_MS, on_prune);
 }
@@ -131,7 +132,6 @@ static bool make_place(struct request *r)
 
 struct aio_shell *aio_shell_new(struct request *r, const char *name, bool automatic)
 {
-	struct aio_state *st = r->state;
 	struct aio_shell *s;
 
 	if (!make_place(r)) {
@@ -139,11 +139,19 @@ struct aio_shell *aio_shell_new(struct request *r, const char *name, bool automa
 			   AIO_SHELL_MAX);
 		return NULL;
 	}
-	s = calloc(1, sizeof(*s));
-	if (!s) {
+	s = aio_shell_add(r, name, automatic);
+	if (!s)
 		aio_refuse(r, "out of memory");
+	return s;
+}
+
+struct aio_shell *aio_shell_add(struct request *r, const char *name, bool automatic)
+{
+	struct aio_state *st = r->state;
+	struct aio_shell *s = calloc(1, sizeof(*s));
+
+	if (!s)
 		return NULL;
-	}
 	s->core = r->core;
 	s->loop = r->x->loop;
 	memcpy(s->box, r->box, sizeof(s->box));
@@ -289,6 +297,7 @@ struct running {
 	struct aio_wait wait; /* at the beginning: aio_wait.c knows no more of this */
 	struct exec_body body;
 	struct exec probe; /* whether the directory is there */
+	struct aio_adopt adopt;
 	char name[AIO_SHELL_NAME];
 };
 
@@ -296,6 +305,7 @@ static void release(struct request *r)
 {
 	struct running *run = r->own;
 	exec_cancel(&run->probe);
+	shells_cancel(&run->adopt.op);
 	aio_wait_release(&run->wait);
 }
 
@@ -307,6 +317,8 @@ static void begin(struct request *r)
 	_cleanup_(buf_done) struct buf text = BUF_INIT(2 * COMMAND_MAX);
 	bool fresh = !s;
 
+	if (!s && !aio_shell_adopt(r, &run->adopt, begin))
+		return;
 	if (s && s->running) {
 		aio_refuse(
 			r,

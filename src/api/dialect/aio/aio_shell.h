@@ -63,7 +63,26 @@ struct aio_shell *aio_shell_find(const struct aio_state *st, const char *box, co
 struct aio_shell *aio_shell_get(struct request *r, struct view id);
 /* A new one; NULL: the answer is sent. */
 struct aio_shell *aio_shell_new(struct request *r, const char *name, bool automatic);
+/* The same without making place; NULL: no memory. */
+struct aio_shell *aio_shell_add(struct request *r, const char *name, bool automatic);
 void aio_shell_free(struct aio_shell *s);
+
+/* ---- aio_shell_adopt.c ---- */
+
+/* The box's sessions from before this process was started are asked for once, so that the most that it may
+ * have counts them. */
+struct aio_adopt {
+	struct shells_op op;
+	struct request *r;
+	void (*then)(struct request *r);
+	bool known;
+};
+/* Whether all are in the table. If not, they are asked for, and `then` is called when they are, or the answer
+ * is sent; shells_cancel(&a->op) ends that. */
+bool aio_shell_adopt(struct request *r, struct aio_adopt *a, void (*then)(struct request *r)) _must_check_;
+/* Of boxes that are gone, or of all. */
+void aio_shell_forget(struct aio_state *st, bool all);
+
 /* Runs a command that nobody waits for yet. On failure the answer is sent. */
 int aio_shell_run(struct request *r, struct aio_shell *s, struct view text, struct view shown,
 		  uint64_t limit_ms) _must_check_;

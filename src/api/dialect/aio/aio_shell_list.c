@@ -33,31 +33,38 @@ static const struct json_field update_fields[] = {
 static const struct json_schema update_schema = { update_fields, ELEMS(update_fields), .open = true };
 #undef AT
 
-static void create(struct request *r)
-{
-	struct session_body b = { 0 };
+struct creating {
+	struct aio_wait wait;
+	struct aio_adopt adopt;
+	struct session_body body;
 	char name[AIO_SHELL_NAME];
-	_cleanup_(buf_done) struct buf text = BUF_INIT(64 * 1024);
-	struct aio_shell *s;
-	struct aio_wait *w;
+};
 
-	if (aio_read(r, &create_schema, &b) < 0 || !aio_shell_name(r, b.id, name) || !aio_may_exec(r))
+static void creating_release(struct request *r)
+{
+	struct creating *k = r->own;
+
+	shells_cancel(&k->adopt.op);
+	aio_wait_release(&k->wait);
+}
+
+static void create_known(struct request *r)
+{
+	struct creating *k = r->own;
+	const struct session_body b = k->body;
+	_cleanup_(buf_done) struct buf text = BUF_INIT(64 * 1024);
+	struct aio_wait *w = &k->wait;
+	struct aio_shell *s = aio_shell_find(r->state, r->box, k->name);
+
+	if (!s && !aio_shell_adopt(r, &k->adopt, create_known))
 		return;
-	if (b.dir.n && b.dir.p[0] != '/') {
-		aio_unprocessable(r, "exec_dir", "exec_dir: must be an absolute path");
-		return;
-	}
-	w = aio_wait_new(r, AIO_WAIT_CREATED);
-	if (!w)
-		return;
-	s = aio_shell_find(r->state, r->box, name);
 	if (s) { /* it is as it is */
 		w->r = r;
 		w->shell = s;
 		aio_wait_over(w, &(struct aio_wait_end){ .status = s->status });
 		return;
 	}
-	s = aio_shell_new(r, name, !b.id.n);
+	s = aio_shell_new(r, k->name, !b.id.n);
 	if (!s)
 		return;
 	if (b.has_quiet)
@@ -73,6 +80,24 @@ static void create(struct request *r)
 		aio_shell_free(s);
 	else
 		aio_wait_begin(w, r, s, 0);
+}
+
+static void create(struct request *r)
+{
+	struct creating *k = aio_own(r, sizeof(*k), creating_release);
+
+	if (!k)
+		return;
+	list_init(&k->wait.link);
+	k->wait.kind = AIO_WAIT_CREATED;
+	if (aio_read(r, &create_schema, &k->body) < 0 || !aio_shell_name(r, k->body.id, k->name) ||
+	    !aio_may_exec(r))
+		return;
+	if (k->body.dir.n && k->body.dir.p[0] != '/') {
+		aio_unprocessable(r, "exec_dir", "exec_dir: must be an absolute path");
+		return;
+	}
+	create_known(r);
 }
 
 static void update(struct request *r)

@@ -77,8 +77,8 @@ static void trend(struct request *r)
 	json_out_object(o);
 	json_out_key(o, "bounds");
 	json_out_array(o);
-	for (size_t i = 0; i < ELEMS(core_create_bounds_us); i++)
-		json_out_double(o, core_create_bounds_us[i] / 1e6);
+	for (size_t i = 0; i < ELEMS(create_bounds_us); i++)
+		json_out_double(o, create_bounds_us[i] / 1e6);
 	json_out_end(o, ']');
 	json_out_key(o, "samples");
 	json_out_array(o);

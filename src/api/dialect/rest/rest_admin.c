@@ -2,7 +2,7 @@
  * Administration: keys, images, the posture of the machine and of a box.
  */
 #include "box.h"
-#include "image.h"
+#include "import.h"
 #include "rest_impl.h"
 #include "who.h"
 #include "poison.h"

@@ -9,6 +9,7 @@
 
 #include "answer_file.h"
 #include "text.h"
+#include "transfer.h"
 #include "who.h"
 #include "poison.h"
 

@@ -5,6 +5,7 @@
 #include "rest_fs.h"
 
 #include "text.h"
+#include "transfer.h"
 #include "who.h"
 #include "poison.h"
 

@@ -113,13 +113,26 @@ static void put_boxes(struct buf *b, const struct core_stats *s)
 	       s->create_failures);
 	buf_puts(b, "# HELP paddock_sandbox_create_seconds Time from request to running.\n"
 		    "# TYPE paddock_sandbox_create_seconds histogram\n");
-	for (size_t i = 0; i < ELEMS(core_create_bounds_us); i++)
+	for (size_t i = 0; i < ELEMS(create_bounds_us); i++)
 		buf_printf(b, "paddock_sandbox_create_seconds_bucket{le=\"%g\"} %llu\n",
-			   core_create_bounds_us[i] / 1e6, (unsigned long long)s->create_buckets[i]);
+			   create_bounds_us[i] / 1e6, (unsigned long long)s->create_buckets[i]);
 	uint64_t n = s->creates - s->create_failures;
 	buf_printf(b, "paddock_sandbox_create_seconds_bucket{le=\"+Inf\"} %llu\n", (unsigned long long)n);
 	buf_printf(b, "paddock_sandbox_create_seconds_sum %g\n", (double)s->create_us_sum / 1e6);
 	buf_printf(b, "paddock_sandbox_create_seconds_count %llu\n", (unsigned long long)n);
+}
+
+static void put_storage(struct buf *b, const struct core_stats *s)
+{
+	metric(b, "paddock_storage_size_bytes", "gauge", "Size of the storage of sandboxes.",
+	       s->storage_size);
+	metric(b, "paddock_storage_used_bytes", "gauge", "Used of the storage, or set apart by it.",
+	       s->storage_size - MIN(s->storage_free, s->storage_size));
+	metric(b, "paddock_storage_free_bytes", "gauge", "What sandboxes can still write.", s->storage_free);
+	metric(b, "paddock_storage_beneath_free_bytes", "gauge",
+	       "Free on the disk that holds the data directory.", s->storage_beneath);
+	metric(b, "paddock_storage_ok", "gauge", "0 if the storage is nearly full, full or read-only.",
+	       !s->storage_wrong);
 }
 
 static void metrics(struct request *r)
@@ -164,6 +177,7 @@ static void metrics(struct request *r)
 	metric(&b, "paddock_store_writes_total", "counter", "Rows written.", st.writes);
 	metric(&b, "paddock_store_commits_total", "counter", "Transactions.", st.commits);
 	metric(&b, "paddock_store_failures_total", "counter", "Writes that failed.", st.failures);
+	put_storage(&b, &s);
 	metric(&b, "process_resident_memory_bytes", "gauge", "Resident memory of paddock-api.",
 	       resident_bytes(r->serve->statm));
 	http_reply(r->x, 200, "text/plain; version=0.0.4; charset=utf-8", buf_view(&b), NULL, 0);

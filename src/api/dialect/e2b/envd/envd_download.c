@@ -9,7 +9,7 @@
 #include <zlib.h>
 
 #include "envd_impl.h"
-#include "file.h"
+#include "transfer.h"
 #include "text.h"
 #include "poison.h"
 

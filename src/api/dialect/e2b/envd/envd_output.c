@@ -321,5 +321,5 @@ void envd_ahead(struct core *core, struct loop *loop, const struct box *b)
 		list_init(&l->task.link);
 		loop_defer(loop, &l->task, on_later);
 	}
-	exec_ahead_in_pool(core, ahead_in_pool);
+	pool_ready(core, ahead_in_pool);
 }
