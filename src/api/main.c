@@ -44,6 +44,7 @@
 #include "plane.h"
 #include "rest.h"
 #include "sandkasten.h"
+#include "run.h"
 #include "serve.h"
 #include "served.h"
 #include "service.h"
@@ -281,6 +282,23 @@ static int bind_listeners(struct api *a, struct err *e)
 	return 0;
 }
 
+/* A tenant's requests, their answers and the output of its commands are one budget. */
+static struct http_held held_by_commands(void *arg, uint64_t party)
+{
+	struct api *a = arg;
+	struct outputs_held h = outputs_held(a->core, (const struct tenant *)(uintptr_t)party);
+
+	return (struct http_held){ h.tenant, h.all };
+}
+
+static struct outputs_held held_by_requests(void *arg, const struct tenant *t)
+{
+	struct api *a = arg;
+	struct http_held h = http_server_held(a->server, (uintptr_t)t);
+
+	return (struct outputs_held){ h.party, h.all };
+}
+
 static int start(struct api *a, struct err *e)
 {
 	static const int signos[] = { SIGTERM, SIGINT };
@@ -313,11 +331,14 @@ static int start(struct api *a, struct err *e)
 		return -1;
 	a->serve->statm = a->statm;
 	struct http_config http = { .limits = { .connections = (uint32_t)a->config.max.connections },
+				    .beside = held_by_commands,
 				    .on_request = on_request,
 				    .arg = a,
 				    .tls = a->tls };
 	a->server = http_server_new(a->loop, &http, e);
 	a->serve->server = a->server;
+	if (a->server)
+		outputs_beside(a->core, held_by_requests, a);
 	core_on_caller(a->core, on_caller, a);
 	keys_on_revoked(a->core, on_revoked, a);
 	return a->server ? 0 : -1;
@@ -329,6 +350,7 @@ static void stop(struct api *a)
 	trim_stop(&a->trim);
 	core_on_caller(a->core, NULL, NULL);
 	keys_on_revoked(a->core, NULL, NULL);
+	outputs_beside(a->core, NULL, NULL);
 	http_server_free(a->server); /* aborts what is under way */
 	plane_free(a->plane);
 	serve_free(a->serve);

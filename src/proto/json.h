@@ -79,6 +79,7 @@ void json_out_key_view(struct json_out *o, struct view key);
 /* What stands between the quotes for at least the first n bytes of v, to the end of a character; *ret_used is
  * how many those were. Pieces of one string give what json_out_str does. */
 int json_out_escape(struct buf *b, struct view v, size_t n, size_t *ret_used) _must_check_;
+uint64_t json_out_escaped(struct view v);             /* the bytes of it */
 void json_out_str(struct json_out *o, struct view v); /* invalid UTF-8 becomes U+FFFD */
 void json_out_u64(struct json_out *o, uint64_t v);
 void json_out_i64(struct json_out *o, int64_t v);

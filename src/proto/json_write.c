@@ -133,6 +133,24 @@ int json_out_escape(struct buf *b, struct view v, size_t n, size_t *ret_used)
 	return 0;
 }
 
+uint64_t json_out_escaped(struct view v)
+{
+	uint64_t n = 0;
+	char room[8];
+
+	for (size_t i = 0; i < v.n;) {
+		unsigned char c = (unsigned char)v.p[i];
+		size_t character = c < 0x80 ? 1 : json_scan_utf8(v.p + i, v.n - i);
+
+		if (c < 0x20 || c == '"' || c == '\\')
+			n += (size_t)(put_escape(room, c) - room);
+		else
+			n += character ? character : strlen(REPLACEMENT);
+		i += character ? character : 1;
+	}
+	return n;
+}
+
 static void put_string(struct buf *b, struct view v)
 {
 	size_t used;

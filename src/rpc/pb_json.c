@@ -12,13 +12,11 @@
 #include "text.h"
 #include "poison.h"
 
-#define NAME_MAX_BYTES 64
-
 /* "exit_code" -> "exitCode" */
-static const char *camel(const char *name, char room[NAME_MAX_BYTES])
+const char *pb_json_name(const char *name, char room[PB_JSON_NAME])
 {
 	size_t n = 0;
-	for (; *name && n < NAME_MAX_BYTES - 1; name++) {
+	for (; *name && n < PB_JSON_NAME - 1; name++) {
 		bool up = *name == '_' && name[1] >= 'a' && name[1] <= 'z';
 		room[n++] = up ? (char)(*++name - 'a' + 'A') : *name;
 	}
@@ -236,9 +234,9 @@ static int read_field(const struct pb_msg *m, const struct pb_field *f, const st
 
 static const struct pb_field *find(const struct pb_msg *m, struct view key)
 {
-	char room[NAME_MAX_BYTES];
+	char room[PB_JSON_NAME];
 	for (const struct pb_field *f = m->fields; f < m->fields + m->n_fields; f++)
-		if (view_is(key, f->name) || view_is(key, camel(f->name, room)))
+		if (view_is(key, f->name) || view_is(key, pb_json_name(f->name, room)))
 			return f;
 	return NULL;
 }
@@ -392,7 +390,7 @@ static void write_time(struct json_out *o, const struct pb_msg *m, const char *i
 
 static void write_msg(struct json_out *o, const struct pb_msg *m, const char *in)
 {
-	char room[NAME_MAX_BYTES];
+	char room[PB_JSON_NAME];
 
 	if (m->form == PB_FORM_TIMESTAMP) {
 		write_time(o, m, in);
@@ -404,7 +402,7 @@ static void write_msg(struct json_out *o, const struct pb_msg *m, const char *in
 		if (f->repeated) {
 			if (((const struct pb_list *)(const void *)p)->n == 0)
 				continue;
-			json_out_key(o, camel(f->name, room));
+			json_out_key(o, pb_json_name(f->name, room));
 			write_list(o, f, (const struct pb_list *)(const void *)p);
 			continue;
 		}
@@ -415,7 +413,7 @@ static void write_msg(struct json_out *o, const struct pb_msg *m, const char *in
 		} else if (f->has ? !*(const bool *)(const void *)(in + f->has) : is_zero(f, p)) {
 			continue;
 		}
-		json_out_key(o, camel(f->name, room));
+		json_out_key(o, pb_json_name(f->name, room));
 		write_value(o, f, p);
 	}
 	json_out_end(o, '}');

@@ -20,3 +20,7 @@
 int pb_json_read(const struct pb_msg *m, struct view text, struct arena *a, void *out,
 		 struct err *e) _must_check_;
 int pb_json_write(const struct pb_msg *m, const void *in, struct buf *out) _must_check_; /* as pb_encode */
+
+/* The name of a field in JSON; `room` is where it may be written. */
+#define PB_JSON_NAME 64
+const char *pb_json_name(const char *name, char room[PB_JSON_NAME]);

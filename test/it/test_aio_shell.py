@@ -111,11 +111,11 @@ def test_bash(ask):
 
 
 def test_output_counts_against_the_tenant(daemon, tenant):
-    """What commands wrote and nobody has read yet is bounded by the tenant's 128 MiB, in every dialect."""
+    """What commands wrote and nobody has read yet is bounded by the tenant's 64 MiB, in every dialect."""
     box = tenant.create()
     most = 8 << 20  # of each stream of a command
     waiting = []
-    for _ in range(9):  # each holds what its command has written until it ends, and none ends
+    for _ in range(5):  # each holds what its command has written until it ends, and none ends
         client = daemon.client(tenant.key)
         connection = client.connect()
         body = json.dumps({"command": f"head -c {most} /dev/zero | tr '\\0' x | tee /dev/stderr; exec sleep 600"}).encode()

@@ -82,6 +82,16 @@ bool http_write(struct http_exchange *x, struct view data)
 	return i->side->write(i, data);
 }
 
+void http_later(struct http_exchange *x)
+{
+	http_impl_of(x)->blocked = true;
+}
+
+bool http_is_full(const struct http_exchange *x)
+{
+	return CONTAINER(x, struct http_impl, x)->blocked;
+}
+
 void http_end(struct http_exchange *x)
 {
 	struct http_impl *i = http_impl_of(x);

@@ -76,6 +76,10 @@ void http_begin(struct http_exchange *x, int status, const char *content_type, i
 		const struct http_header *extra, size_t n_extra);
 /* Always takes all of the data; false says: stop until on_writable. */
 bool http_write(struct http_exchange *x, struct view data);
+/* There is more to write, but not now: on_writable comes when other connections had their turn. Behind
+ * http_write. */
+void http_later(struct http_exchange *x);
+bool http_is_full(const struct http_exchange *x); /* on_writable is due */
 void http_end(struct http_exchange *x);
 /* After http_begin, when the rest cannot be sent: the peer must see a broken answer, not a short one. */
 void http_break(struct http_exchange *x);
@@ -121,8 +125,15 @@ struct http_limits {
 	uint32_t useless_ms;  /* without use, until a newcomer may take its place: 1 s */
 };
 
+/* Bytes, of one party and of all. */
+struct http_held {
+	size_t party, all;
+};
+
 struct http_config {
 	struct http_limits limits;
+	/* What is held beside the exchanges, for a party with a key: one budget for both. May be NULL. */
+	struct http_held (*beside)(void *arg, uint64_t party);
 	void (*on_request)(struct http_exchange *x, void *arg);
 	void *arg;
 	void *tls; /* struct tls_server *, or NULL */
@@ -137,6 +148,8 @@ void http_server_adopt(struct http_server *s, int fd, const char *origin);
 /* Accepts no more; what is open goes on. */
 void http_server_stop_listening(struct http_server *s);
 void http_server_free(struct http_server *s);
+/* What its exchanges hold, of a party with a key and of all. */
+struct http_held http_server_held(struct http_server *s, uint64_t party);
 struct http_stats {
 	uint64_t requests, connections_total, connections_open, connections_refused, bad_requests;
 } http_server_stats(const struct http_server *s);

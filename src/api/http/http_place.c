@@ -213,10 +213,30 @@ void http_place_known(struct http_conn *c, uint64_t party)
 
 /* ---- bytes ---- */
 
+struct http_held http_place_held(struct http_server *s, uint64_t owner)
+{
+	const struct http_key k = { .kind = OF_OWNER, .part = { owner } };
+	const struct http_party *p = find(s, &k);
+
+	return (struct http_held){ p ? p->held : 0, s->held };
+}
+
+/* Those that hold little go on while others have filled what there is for all. */
+static bool is_pressed(const struct http_server *s, const struct http_party *p)
+{
+	struct http_held h = { p ? p->held : 0, s->held }, beside = { 0 };
+
+	if (s->cfg.beside)
+		beside = s->cfg.beside(s->cfg.arg, p && p->key.kind == OF_OWNER ? p->key.part[0] : 0);
+	h.party += beside.party;
+	h.all += beside.all;
+	return h.party > HTTP_PLACE_PARTY - HTTP_PLACE_LEFT ||
+	       (h.all > HTTP_PLACE_ALL && h.party > HTTP_PLACE_SHARE);
+}
+
 bool http_place_is_pressed(const struct http_conn *c)
 {
-	const struct http_party *p = c->seat.party;
-	return (p && p->held > HTTP_PLACE_PARTY) || c->server->held > HTTP_PLACE_ALL;
+	return is_pressed(c->server, c->seat.party);
 }
 
 bool http_place_may_begin(const struct http_conn *c, size_t unsent, size_t most)
@@ -249,19 +269,25 @@ static struct http_conn *first_own_holder(const struct list *l)
 	return NULL;
 }
 
+static struct http_conn *first_of_party(const struct http_party *p)
+{
+	struct http_conn *c = first_own_holder(&p->guests);
+	return c ? c : first_own_holder(&p->conns);
+}
+
 /* Who goes for the bytes that are held now; NULL: they are not too many. */
 static struct http_conn *holds_too_long(struct http_server *s, struct http_party *p)
 {
 	struct http_conn *c = NULL;
 
-	if (p && p->held > 2 * (size_t)HTTP_PLACE_PARTY) {
-		c = first_own_holder(&p->guests);
-		return c ? c : first_own_holder(&p->conns);
-	}
+	if (p && p->held > 2 * (size_t)HTTP_PLACE_PARTY)
+		return first_of_party(p);
 	if (s->strangers_held > HTTP_PLACE_STRANGERS)
 		return first_holder(&s->strangers);
 	if (s->held > 2 * (size_t)HTTP_PLACE_ALL)
 		c = first_holder(&s->strangers);
+	if (!c && s->held > 2 * (size_t)HTTP_PLACE_ALL && p && is_pressed(s, p))
+		c = first_of_party(p);
 	return c;
 }
 

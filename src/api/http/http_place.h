@@ -7,10 +7,11 @@
  * strangers, and the whole server have a number of connections and a budget of bytes: requests that
  * wait, and answers that the peer does not read.
  *
- * Past a budget no request is begun on a connection that has something unsent, and writers are
- * stopped early; far past it, connections are closed. Whoever has been of use longest ago goes
- * first: use is a request that begins or an answer that leaves, and never a byte of a head or of a
- * body, since those who only drip bytes are whom this is about.
+ * Past a budget no request is begun on a connection that has something unsent, writers are stopped
+ * early, and what would hold much is refused (http_is_pressed); far past it, connections are closed.
+ * What is held for a party beside its exchanges counts, too (http_config.beside). Whoever has been of use
+ * longest ago goes first: use is a request that begins or an answer that leaves, and never a byte of a head
+ * or of a body, since those who only drip bytes are whom this is about.
  *
  * A part of each party's places is for guests, who come when all others are taken. A guest is served once and
  * then closed, and its place is the next newcomer's: so newcomers neither close connections that work nor are
@@ -29,6 +30,8 @@
 #define HTTP_PLACE_STRANGERS (64u * 1024 * 1024) /* bytes of all strangers */
 #define HTTP_PLACE_PARTY     (64u * 1024 * 1024)
 #define HTTP_PLACE_ALL       (256u * 1024 * 1024)
+#define HTTP_PLACE_LEFT      (1024u * 1024)     /* of a party's, without which nothing long begins */
+#define HTTP_PLACE_SHARE     (8u * 1024 * 1024) /* of a party, where all of them hold too much */
 #define HTTP_PLACE_TURN_NS   100000 /* after which a connection's next request waits for other connections */
 
 struct http_conn;
@@ -74,6 +77,7 @@ void http_place_hold(struct http_conn *c, size_t bytes);
 /* Whether another request may begin behind so many unsent bytes. */
 bool http_place_may_begin(const struct http_conn *c, size_t unsent, size_t most);
 bool http_place_is_pressed(const struct http_conn *c);
+struct http_held http_place_held(struct http_server *s, uint64_t owner);
 /* Queued bytes of an answer at which its writer is stopped. */
 size_t http_place_high_water(const struct http_conn *c);
 /* The connections of an origin that are served. */

@@ -266,6 +266,11 @@ void http_server_free(struct http_server *s)
 	free(s);
 }
 
+struct http_held http_server_held(struct http_server *s, uint64_t party)
+{
+	return http_place_held(s, party);
+}
+
 struct http_stats http_server_stats(const struct http_server *s)
 {
 	return s->stats;

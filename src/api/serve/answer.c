@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "answer_long.h"
 #include "clock.h"
 #include "log.h"
 #include "money.h"
@@ -25,8 +26,6 @@ struct answer_held {
 	struct http_header extra[HEADERS_MAX];
 	size_t n_extra;
 };
-
-static void send_held(struct request *r);
 
 static void fail_held(struct request *r)
 {
@@ -73,9 +72,9 @@ static void status_error(int status, struct err *e)
 		"the answer has the status %d", status);
 }
 
-/* Whether it is sent later, with the end of the request. */
+/* Whether it is sent later, by `then`, which ends the request. */
 static bool hold(struct request *r, int status, const char *type, struct view body,
-		 const struct http_header *extra, size_t n_extra)
+		 const struct http_header *extra, size_t n_extra, void (*then)(struct request *r))
 {
 	struct answer_held *h = r->record ? arena_alloc(r->x->arena, sizeof(*h)) : NULL;
 	struct err e = { 0 };
@@ -86,7 +85,7 @@ static bool hold(struct request *r, int status, const char *type, struct view bo
 		status_error(status, &e);
 	bool kept = h && copy_held(r, h, status, type, body, extra, n_extra);
 	r->held = h;
-	return record_close(r, e.code ? &e : NULL, kept ? send_held : request_break);
+	return record_close(r, e.code ? &e : NULL, kept ? then : request_break);
 }
 
 /* ---- errors ---- */
@@ -139,28 +138,69 @@ void answer_fail(struct request *r, const struct err *e)
 }
 
 /* The surface's own headers before those of this answer. */
+static size_t all_headers(const struct request *r, const struct http_header *extra, size_t n_extra,
+			  struct http_header all[HEADERS_MAX])
+{
+	const struct surface *f = r->surface;
+
+	assert(f->n_headers + n_extra <= HEADERS_MAX);
+	if (f->n_headers)
+		memcpy(all, f->headers, f->n_headers * sizeof(*all));
+	if (n_extra)
+		memcpy(all + f->n_headers, extra, n_extra * sizeof(*all));
+	return f->n_headers + n_extra;
+}
+
 static void reply(struct request *r, int status, const char *type, struct view body,
 		  const struct http_header *extra, size_t n_extra)
 {
-	const struct surface *f = r->surface;
 	struct http_header all[HEADERS_MAX];
+	size_t n = all_headers(r, extra, n_extra, all);
 
-	if (f->n_headers == 0) {
-		http_reply(r->x, status, type, body, extra, n_extra);
-		return;
-	}
-	assert(f->n_headers + n_extra <= ELEMS(all));
-	memcpy(all, f->headers, f->n_headers * sizeof(*all));
-	if (n_extra)
-		memcpy(all + f->n_headers, extra, n_extra * sizeof(*all));
-	http_reply(r->x, status, type, body, all, f->n_headers + n_extra);
+	http_reply(r->x, status, type, body, all, n);
 }
+
+static void end_long(struct request *r)
+{
+	http_end(r->x);
+	request_done(r);
+}
+
+/* r->out, from where it is. */
+static void reply_long(struct request *r, int status, const struct http_header *extra, size_t n_extra)
+{
+	struct http_header all[HEADERS_MAX];
+	size_t n = all_headers(r, extra, n_extra, all);
+
+	http_begin(r->x, status, "application/json", answer_long_length(r), all, n);
+	answer_long_send(r, end_long);
+}
+
+static void send_long_held(struct request *r)
+{
+	const struct answer_held *h = r->held;
+
+	reply_long(r, h->status, h->extra, h->n_extra);
+}
+
+/* What stands in its holes lives as long as the request: nothing of that is given back before it is sent. */
+static bool hold_long(struct request *r, int status, const struct http_header *extra, size_t n_extra)
+{
+	void (*release)(struct request *r) = r->release;
+
+	r->release = NULL;
+	bool held = hold(r, status, NULL, VIEW_NONE, extra, n_extra, send_long_held);
+	r->release = release;
+	return held;
+}
+
+static void send_held(struct request *r);
 
 /* The same and the end of the request, when it may be. */
 static void reply_done(struct request *r, int status, const char *type, struct view body,
 		       const struct http_header *extra, size_t n_extra)
 {
-	if (hold(r, status, type, body, extra, n_extra))
+	if (hold(r, status, type, body, extra, n_extra, send_held))
 		return;
 	reply(r, status, type, body, extra, n_extra);
 	request_done(r);
@@ -208,18 +248,23 @@ void answer_reply_with(struct request *r, int status, struct buf *json, const st
 		       size_t n_extra)
 {
 	struct err e = { 0 };
-	struct buf text = *json; /* it may be the request's */
 
-	*json = BUF_INIT(text.max);
-	buf_putc(&text, '\n');
-	if (text.bad) {
-		err_sys(&e, ERR_INTERNAL, text.bad, "the answer cannot be written");
-		buf_done(&text);
+	buf_putc(json, '\n');
+	if (json->bad) {
+		err_sys(&e, ERR_INTERNAL, json->bad, "the answer cannot be written");
+		buf_done(json);
 		answer_fail(r, &e);
 		return;
 	}
-	reply_done(r, status, "application/json", buf_view(&text), extra, n_extra);
-	buf_done(&text);
+	if (json != &r->out) {
+		buf_done(&r->out);
+		r->out = *json;
+		*json = BUF_INIT(json->max);
+	}
+	if (!answer_long_is(r))
+		reply_done(r, status, "application/json", buf_view(&r->out), extra, n_extra);
+	else if (!hold_long(r, status, extra, n_extra))
+		reply_long(r, status, extra, n_extra);
 }
 
 void answer_plain(struct request *r, int status, const char *type, struct view body)
@@ -247,6 +292,8 @@ void answer_no_content(struct request *r)
 
 struct json_out *answer_json(struct request *r)
 {
+	answer_long_free(r); /* of an answer that was begun */
+	buf_done(&r->out);
 	r->out = BUF_INIT(ANSWER_MAX);
 	json_out_init(&r->json, &r->out);
 	return &r->json;

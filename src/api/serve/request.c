@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "answer.h"
+#include "answer_long.h"
 #include "num.h"
 #include "record.h"
 #include "serve.h"
@@ -16,6 +17,7 @@
 
 #define METHODS_MAX 128
 #define ARENA_MIN   (1024u * 1024)
+#define BODY_SMALL  (64u * 1024) /* is taken whatever others hold */
 
 /* ---- life ---- */
 
@@ -29,6 +31,8 @@ void request_done(struct request *r)
 		rpc_release(r);
 	record_done(r);
 	list_del(&r->link);
+	answer_long_free(r);
+	outputs_done(&r->kept);
 	buf_done(&r->body);
 	buf_done(&r->out);
 	arena_done(&r->arena);
@@ -72,6 +76,14 @@ void *request_own(struct request *r, size_t size)
 		return NULL;
 	}
 	return r->own;
+}
+
+int request_may_hold(const struct request *r, struct err *e)
+{
+	if (!http_is_pressed(r->x))
+		return 0;
+	return err_set(e, ERR_QUOTA,
+		       "the requests, answers and output of this tenant's commands hold too much memory");
 }
 
 /* ---- bodies ---- */
@@ -124,12 +136,13 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 	http_hold(x, r->body.cap);
 	if (r->route->secret && data.n)
 		explicit_bzero((void *)data.p, data.n); /* it lies in a connection's buffer, which lives on */
-	if (added < 0) {
+	if (added < 0)
 		too_large(r, &e);
+	else if (buf_len(&r->body) > BODY_SMALL)
+		(void)!request_may_hold(r, &e);
+	if (e.code)
 		answer_fail(r, &e);
-		return;
-	}
-	if (last)
+	else if (last)
 		r->route->handle(r);
 }
 
@@ -154,9 +167,7 @@ static int check_body(struct request *r, struct err *e)
 	}
 	if (r->x->content_length > 0 && (uint64_t)r->x->content_length > body_max(r))
 		return too_large(r, e);
-	if (r->x->content_length != 0 && http_is_pressed(r->x))
-		return err_set(e, ERR_QUOTA, "this tenant's requests and answers hold too much memory");
-	return 0;
+	return r->x->content_length != 0 ? request_may_hold(r, e) : 0;
 }
 
 static void take_body(struct request *r)

@@ -13,6 +13,7 @@
 #include "json.h"
 #include "list.h"
 #include "router.h"
+#include "run.h"
 #include "who.h"
 
 #define REQUEST_QUERY_MAX 64
@@ -50,7 +51,8 @@ struct request {
 	void (*fail)(struct request *r, const struct err *e); /* of a call of rpc.h; else NULL */
 	void *own;                                            /* the handler's; freed with the request */
 	struct buf out;                                       /* the answer that answer_json writes */
-	struct answer_long *answer;                           /* that is being sent, or NULL */
+	struct answer_long *answer;                           /* the holes in it: answer_long.h; or NULL */
+	struct output kept;                                   /* of a command, while the answer is sent */
 	struct json_out json;
 	uint64_t record;        /* in the audit log, while it is open (record.h); else 0 */
 	enum err_code failed;   /* as record_failed said */
@@ -78,6 +80,8 @@ void *request_own(struct request *r, size_t size);
 int request_read_doc(struct request *r, struct json **ret, struct err *e) _must_check_;
 /* And against a schema. On failure the answer is sent. */
 int request_read(struct request *r, const struct json_schema *s, void *out) _must_check_;
+/* Before something that would hold much memory for it: ERR_QUOTA where its tenant has too much of that. */
+int request_may_hold(const struct request *r, struct err *e) _must_check_;
 /* A query parameter's value; p == NULL: absent. */
 struct view request_query(const struct request *r, const char *name);
 /* "1" and "true", "0", "false" and absence. On failure the answer is sent. */

@@ -12,12 +12,14 @@
 #include "num.h"
 #include "pb_json.h"
 #include "record.h"
+#include "rpc_long.h"
 #include "serve.h"
 #include "poison.h"
 
 #define PING_MAX_S  3600
 #define PING_MIN_S  1
 #define ARENA_EXTRA (1024u * 1024)
+#define BODY_SMALL  (64u * 1024) /* is taken whatever others hold */
 
 /* ---- answers ---- */
 
@@ -169,11 +171,59 @@ static void send_held(struct request *r)
 	request_done(r);
 }
 
+static void end_long(struct request *r)
+{
+	struct rpc *c = rpc_of(r);
+
+	if (c->type.stream) {
+		finish(c, NULL);
+		return;
+	}
+	http_end(r->x);
+	request_done(r);
+}
+
+/* Behind its beginning nothing else may be said: no deadline is told, and no end of the daemon. */
+static void send_long(struct request *r)
+{
+	rpc_begin(r, NULL);
+	answer_long_send(r, end_long);
+}
+
+static void reply_long(struct rpc *c, const void *msg, const struct rpc_content *content)
+{
+	struct request *r = &c->r;
+	void (*release)(struct request *r) = r->release;
+
+	r->out = BUF_INIT(RPC_ANSWER_MAX);
+	int bad = rpc_long_encode(r, c->method->reply, msg, content, c->type.codec == CONNECT_JSON,
+				  c->type.stream);
+	if (bad < 0) {
+		fail_encoding(c, bad);
+		return;
+	}
+	loop_timer_stop(&c->deadline);
+	r->release = NULL; /* not before it is sent: what stands in its holes is the request's */
+	bool held = record_close(r, NULL, send_long);
+	r->release = release;
+	if (!held)
+		send_long(r);
+}
+
+void rpc_reply_from(struct request *r, const void *msg, const struct rpc_content *c)
+{
+	reply_long(rpc_of(r), msg, c);
+}
+
 void rpc_reply(struct request *r, const void *msg)
 {
 	struct rpc *c = rpc_of(r);
 	struct buf b = BUF_INIT(RPC_ANSWER_MAX);
 
+	if (rpc_long_is(c->method->reply, msg)) {
+		reply_long(c, msg, NULL);
+		return;
+	}
 	if (c->type.stream)
 		put_message(c, &b, msg);
 	else if (encode(c, msg, &b) < 0)
@@ -373,8 +423,11 @@ static void on_body(struct http_exchange *x, struct view data, bool last)
 	if (c->begun && c->method->kind != RPC_BIDI) /* its request was complete */
 		return;
 	http_hold(x, c->r.body.cap + c->r.arena.used + data.n);
-	if (buf_add(&c->r.body, data) < 0) {
+	if (buf_add(&c->r.body, data) < 0)
 		err_set(&e, ERR_TOO_LARGE, "the message is too large");
+	else if (buf_len(&c->r.body) > BODY_SMALL)
+		(void)!request_may_hold(&c->r, &e);
+	if (e.code) {
 		answer_fail(&c->r, &e);
 		return;
 	}

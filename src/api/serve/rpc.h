@@ -17,7 +17,7 @@
 #include "grpc.h"
 #include "request.h"
 
-#define RPC_ANSWER_MAX (256u * 1024 * 1024)
+#define RPC_ANSWER_MAX (64u * 1024 * 1024) /* without the strings that are sent from where they are */
 
 enum rpc_kind { RPC_UNARY, RPC_SERVER, RPC_CLIENT, RPC_BIDI }; /* which side streams */
 
@@ -54,7 +54,11 @@ static inline struct rpc *rpc_of(struct request *r)
 	return CONTAINER(r, struct rpc, r);
 }
 
+/* Long strings must live as long as the request: they are sent from where they are. */
 void rpc_reply(struct request *r, const void *msg);
+struct rpc_content;
+/* The same with a field whose content is read meanwhile: rpc_long.h. */
+void rpc_reply_from(struct request *r, const void *msg, const struct rpc_content *c);
 /* ping_msg: sent while there is nothing else to send, as often as the client wishes; may be NULL. */
 void rpc_begin(struct request *r, const void *ping_msg);
 void rpc_send(struct request *r, const void *msg); /* rpc_of(r)->full: stop until on_writable */

@@ -3,6 +3,7 @@
  */
 #include "stream.h"
 
+#include "answer_long.h"
 #include "poison.h"
 
 #define PING_MS     15000
@@ -129,6 +130,43 @@ void stream_finish(struct stream *s)
 	stream_release(s);
 	http_end(r->x);
 	request_done(r);
+}
+
+struct json_out *stream_last_open(struct stream *s, const char *type)
+{
+	struct request *r = s->r;
+
+	if (!r->out.max)
+		answer_json(r);
+	buf_printf(&r->out, "event: %s\ndata: ", type);
+	json_out_init(&r->json, &r->out);
+	json_out_object(&r->json);
+	return &r->json;
+}
+
+void stream_last_close(struct stream *s)
+{
+	json_out_end(&s->r->json, '}');
+	buf_puts(&s->r->out, "\n\n");
+}
+
+static void end_last(struct request *r)
+{
+	http_end(r->x);
+	request_done(r);
+}
+
+void stream_last_send(struct stream *s)
+{
+	struct request *r = s->r;
+
+	stream_release(s);
+	if (r->out.bad) {
+		http_break(r->x);
+		request_done(r);
+		return;
+	}
+	answer_long_send(r, end_last);
 }
 
 void stream_cut(struct stream *s)

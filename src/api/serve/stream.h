@@ -33,6 +33,11 @@ void stream_id(struct stream *s, uint64_t id);
  * does not keep up. */
 void stream_open(struct stream *s, struct json_out *o, const char *type);
 void stream_close(struct stream *s, struct json_out *o);
+/* The last events, with strings of any length (answer_put_long into the request's own answer), and the end
+ * behind them. Of STREAM_SSE. */
+struct json_out *stream_last_open(struct stream *s, const char *type);
+void stream_last_close(struct stream *s);
+void stream_last_send(struct stream *s);
 /* The end of the answer and of the request; stream_cut so that the client sees that something is missing. */
 void stream_finish(struct stream *s);
 void stream_cut(struct stream *s);

@@ -36,7 +36,13 @@ static void on_info(struct file_op *op, const struct file_info *info)
 static void on_data(struct file_op *op, struct view data)
 {
 	struct whole_file *f = of(op);
+	struct err e = { 0 };
 
+	if (request_may_hold(f->r, &e) < 0) {
+		files_cancel(op);
+		f->done(f, NULL, &e);
+		return;
+	}
 	if (buf_len(&f->bytes) + data.n > f->most || buf_add(&f->bytes, data) < 0) {
 		too_large(f);
 		return;

@@ -6,14 +6,16 @@
 #include "exec.h"
 #include "run.h"
 
-#define OUTPUTS_TENANT (128u << 20) /* bytes of all commands of a tenant */
-#define OUTPUTS_ALL    (512u << 20)
+#define OUTPUTS_TENANT (64u << 20) /* bytes of all commands of a tenant, with what its requests hold */
+#define OUTPUTS_ALL    (256u << 20)
 
 /* What the room owns. */
 struct outputs {
 	const struct exec_way *by_shell; /* shells_way */
 	struct list rows;                /* of the tenants that have some */
 	size_t bytes;
+	outputs_beside_fn beside; /* or NULL */
+	void *beside_arg;
 };
 
 void outputs_init(struct outputs *o);

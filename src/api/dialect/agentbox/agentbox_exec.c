@@ -70,6 +70,7 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 						.timed_out = res->timed_out };
 	if (res->timed_out && !reply.stderr_.n)
 		reply.stderr_ = VIEW(AGENTBOX_TIMED_OUT);
+	answer_keep(r, res->kept);
 	rpc_reply(r, &reply);
 }
 

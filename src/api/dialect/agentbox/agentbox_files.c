@@ -5,7 +5,7 @@
 
 #include "agentbox_gen.h"
 #include "agentbox_impl.h"
-#include "text.h"
+#include "rpc_long.h"
 #include "poison.h"
 
 #define PATH_ROOM 4096
@@ -51,7 +51,7 @@ struct file_place agentbox_place(struct view box, struct view path, bool to_writ
 
 /* ---- the calls ---- */
 
-const char *agentbox_read_error(const struct whole_file *f, const struct err *e)
+const char *agentbox_read_error(const struct file_text *f, const struct err *e)
 {
 	return f->too_large ? "the file is larger than 64 MiB" : e ? e->msg : NULL;
 }
@@ -98,25 +98,26 @@ static void write_file(struct request *r, const void *msg)
 		say_write(r, why(&e));
 }
 
-static void say_read(struct request *r, struct view content, const char *error)
+static void say_unread(struct request *r, const char *error)
 {
-	rpc_reply(r, &(struct agentbox_read_file_response){ .success = !error,
-							    .has_content = !error,
-							    .content = content,
-							    .has_error = error != NULL,
-							    .error = view_of(error ? error : "") });
+	rpc_reply(r, &(struct agentbox_read_file_response){ .has_error = true, .error = view_of(error) });
 }
 
-static void on_read(struct whole_file *f, const struct file_info *info, const struct err *e)
+static void release_read(struct request *r)
 {
-	struct view bytes = buf_view(&f->bytes);
+	file_text_release(r->own);
+}
+
+static void on_read(struct file_text *f, const struct err *e)
+{
+	const struct rpc_content content = { "content", &f->source, f->n, f->escaped };
 
 	if (e)
-		say_read(f->r, VIEW(""), f->too_large ? agentbox_read_error(f, e) : why(e));
-	else if (!text_is_utf8(bytes))
-		say_read(f->r, VIEW(""), "the file is not UTF-8 text");
+		say_unread(f->r, f->too_large ? agentbox_read_error(f, e) : why(e));
+	else if (!f->is_text)
+		say_unread(f->r, "the file is not UTF-8 text");
 	else
-		say_read(f->r, bytes, NULL);
+		rpc_reply_from(f->r, &(struct agentbox_read_file_response){ .success = true }, &content);
 }
 
 static void read_file(struct request *r, const void *msg)
@@ -126,16 +127,17 @@ static void read_file(struct request *r, const void *msg)
 	struct err e = { 0 };
 
 	if (!path.p) {
-		say_read(r, VIEW(""), AGENTBOX_NOT_ALLOWED);
+		say_unread(r, AGENTBOX_NOT_ALLOWED);
 		return;
 	}
-	struct whole_file *f = agentbox_own(r, sizeof(*f), release);
+	struct file_text *f = agentbox_own(r, sizeof(*f), release_read);
 	if (!f)
 		return;
 	struct file_place place = agentbox_place(q->session_id, path, false);
 	f->done = on_read;
-	if (whole_file_read(f, r, &place, AGENTBOX_READ_MAX, &e) < 0)
-		say_read(r, VIEW(""), why(&e));
+	f->measure = true;
+	if (file_text_read(f, r, &place, AGENTBOX_READ_MAX, &e) < 0)
+		say_unread(r, why(&e));
 }
 
 const struct rpc_method agentbox_files_methods[] = {

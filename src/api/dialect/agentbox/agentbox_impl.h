@@ -5,6 +5,7 @@
 
 #include "answer.h"
 #include "dialect.h"
+#include "file_text.h"
 #include "rpc.h"
 #include "run.h"
 #include "whole_file.h"
@@ -45,4 +46,4 @@ struct view agentbox_path(struct request *r, struct view given, bool to_write);
 struct file_place agentbox_place(struct view box, struct view path, bool to_write);
 #define AGENTBOX_READ_MAX (64u * 1024 * 1024)
 /* What is wrong with a file that was read; NULL: nothing. */
-const char *agentbox_read_error(const struct whole_file *f, const struct err *e);
+const char *agentbox_read_error(const struct file_text *f, const struct err *e);

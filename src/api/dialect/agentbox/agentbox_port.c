@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "agentbox_impl.h"
+#include "answer_long.h"
 #include "exec_stream.h"
 #include "proxy.h"
 #include "poison.h"
@@ -68,10 +69,12 @@ static void on_exec(struct exec *x, const struct exec_result *res, const struct 
 		return;
 	}
 	struct json_out *o = answer_json(r);
+	answer_keep(r, res->kept);
 	json_out_object(o);
 	json_out_ki64(o, "exit_code", res->timed_out ? -1 : (int64_t)res->exit_code);
-	json_out_kstr(o, "stdout", res->out);
-	json_out_kstr(o, "stderr", res->timed_out && !res->err.n ? VIEW(AGENTBOX_TIMED_OUT) : res->err);
+	answer_put_long(r, "stdout", ANSWER_STRING, res->out);
+	answer_put_long(r, "stderr", ANSWER_STRING,
+			res->timed_out && !res->err.n ? VIEW(AGENTBOX_TIMED_OUT) : res->err);
 	json_out_kbool(o, "timed_out", res->timed_out);
 	json_out_end(o, '}');
 	answer_send(r, 200);
@@ -139,7 +142,8 @@ static void exec_stream(struct request *r)
 /* ---- files ---- */
 
 struct file_body {
-	struct whole_file file;
+	struct whole_file file; /* that is written */
+	struct file_text text;  /* that is read */
 	struct view path, content, mode;
 };
 
@@ -158,7 +162,10 @@ static const struct json_schema read_schema = { read_fields, ELEMS(read_fields) 
 
 static void release_file(struct request *r)
 {
-	whole_file_release(&((struct file_body *)r->own)->file);
+	struct file_body *f = r->own;
+
+	whole_file_release(&f->file);
+	file_text_release(&f->text);
 }
 
 /* On failure the answer is sent. */
@@ -207,27 +214,36 @@ static void write_file(struct request *r)
 		answer_fail(r, &e);
 }
 
-static void answer_read(struct request *r, struct view content, const char *error)
+static void answer_unread(struct request *r, const char *error)
 {
 	struct json_out *o = answer_json(r);
 
 	json_out_object(o);
-	json_out_kbool(o, "success", !error);
-	if (error)
-		json_out_kz(o, "error", error);
-	else
-		json_out_kstr(o, "content", content);
+	json_out_kbool(o, "success", false);
+	json_out_kz(o, "error", error);
 	json_out_end(o, '}');
 	answer_send(r, 200);
 }
 
-static void on_read(struct whole_file *f, const struct file_info *info, const struct err *e)
+static void on_read(struct file_text *f, const struct err *e)
 {
+	struct request *r = f->r;
+	struct json_out *o;
+
 	if (e && e->sys == EXDEV) {
-		answer_fail(f->r, e);
+		answer_fail(r, e);
 		return;
 	}
-	answer_read(f->r, buf_view(&f->bytes), agentbox_read_error(f, e));
+	if (e) {
+		answer_unread(r, agentbox_read_error(f, e));
+		return;
+	}
+	o = answer_json(r);
+	json_out_object(o);
+	json_out_kbool(o, "success", true);
+	answer_put_from(r, "content", &f->source);
+	json_out_end(o, '}');
+	answer_send(r, 200);
 }
 
 static void read_file(struct request *r)
@@ -238,9 +254,9 @@ static void read_file(struct request *r)
 	if (!f)
 		return;
 	struct file_place place = agentbox_place(view_of(r->box), f->path, false);
-	f->file.done = on_read;
-	if (whole_file_read(&f->file, r, &place, AGENTBOX_READ_MAX, &e) < 0)
-		answer_read(r, VIEW(""), e.msg);
+	f->text.done = on_read;
+	if (file_text_read(&f->text, r, &place, AGENTBOX_READ_MAX, &e) < 0)
+		answer_unread(r, e.msg);
 }
 
 static const struct route routes[] = {

@@ -6,6 +6,7 @@
  * {"type":"close"} from us  {"type":"ready"}, {"type":"output","data"}, {"type":"error","message"},
  * {"type":"exit","code"}, {"type":"closed"}
  */
+#include "answer_long.h"
 #include "as_impl.h"
 #include "clock.h"
 #include "json_terminal.h"
@@ -34,13 +35,14 @@ static void on_ran(struct exec *x, const struct exec_result *res, const struct e
 		return;
 	}
 	struct json_out *o = as_data(r);
+	answer_keep(r, res->kept);
 	json_out_object(o);
 	json_out_kstr(o, "sandbox", r->params[0]);
 	json_out_kstr(o, "pod", r->params[0]);
 	json_out_kz(o, "container", "sandbox");
 	json_out_kstr(o, "command", run->command);
-	json_out_kstr(o, "output", res->out);
-	json_out_kstr(o, "errorOutput", res->err);
+	answer_put_long(r, "output", ANSWER_STRING, res->out);
+	answer_put_long(r, "errorOutput", ANSWER_STRING, res->err);
 	json_out_ku64(o, "exitCode", res->exit_code);
 	answer_put_time(o, "executedAt", clock_wall_ms());
 	json_out_end(o, '}');

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "answer_long.h"
 #include "clock.h"
 #include "poison.h"
 
@@ -75,17 +76,18 @@ static void reply(struct running *run, const struct exec_result *res)
 {
 	struct request *r = run->r;
 	struct json_out *o = aio_data(r, NULL);
-	const struct buf *so_far = run->exec.kept.bytes;
+	const struct buf *so_far = r->kept.bytes;
 
+	answer_keep(r, res ? res->kept : &run->exec.kept);
+	exec_cancel(&run->exec); /* which goes on: nothing more is collected */
 	json_out_object(o);
 	json_out_kz(o, "session_id", run->session);
 	json_out_kz(o, "command_id", run->tag);
-	json_out_kstr(o, "command", run->body.command);
+	answer_put_long(r, "command", ANSWER_STRING, run->body.command);
 	json_out_kz(o, "status", status_of(res));
 	for (unsigned i = 0; i < EXEC_CHANNELS; i++) {
 		struct view v = !res ? aio_whole(buf_view(&so_far[i])) : i == 0 ? res->out : res->err;
-		json_out_key(o, stream_names[i]);
-		aio_put_cut(o, v, run->body.chars);
+		aio_put_cut(r, stream_names[i], v, run->body.chars);
 		json_out_ku64(o, offset_names[i], v.n);
 	}
 	put_code(o, res, res ? res->exit_code : 0);
@@ -233,7 +235,7 @@ static void show(struct reading *k)
 		struct view v = buf_view(&k->bytes[i]);
 		if (!k->has_code)
 			v = aio_whole(v);
-		json_out_kstr(o, stream_names[i], v);
+		answer_put_long(r, stream_names[i], ANSWER_STRING, v);
 		json_out_ku64(o, offset_names[i], k->body.offsets[i] + v.n);
 	}
 	json_out_key(o, "command");

@@ -4,6 +4,7 @@
 #include "aio_node.h"
 #include "aio_probe.h"
 #include "aio_run.h"
+#include "answer_long.h"
 #include "poison.h"
 
 struct code_body {
@@ -26,17 +27,13 @@ static const struct json_schema code_schema = { code_fields, ELEMS(code_fields),
 
 static void put(struct json_out *o, const struct aio_run *x)
 {
-	struct view lines = buf_view(&x->traceback);
-
 	json_out_object(o);
 	json_out_kstr(o, "language", x->wish.language);
 	json_out_kz(o, "status", x->status);
-	json_out_key(o, "outputs");
-	json_out_raw(o, buf_view(&x->outputs));
-	json_out_kstr(o, "code", x->wish.code);
+	aio_run_put_outputs(o, x);
+	answer_put_long(x->r, "code", ANSWER_STRING, x->wish.code);
 	aio_run_put_output(o, x);
-	json_out_key(o, "traceback");
-	json_out_raw(o, lines.n ? lines : VIEW("null"));
+	aio_run_put_traceback(o, x);
 	json_out_kz(o, "session_id", x->wish.once ? NULL : x->name);
 	json_out_end(o, '}');
 }

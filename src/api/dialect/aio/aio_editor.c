@@ -80,7 +80,7 @@ static void put_path(struct work *w)
 static void put_content(struct aio_file *f, const char *key, struct view v, bool is_there)
 {
 	if (is_there)
-		aio_file_put_long(f, key, v.p ? v : VIEW(""));
+		answer_put_long(f->r, key, ANSWER_STRING, v);
 	else
 		json_out_kz(&f->r->json, key, NULL);
 }
@@ -96,15 +96,12 @@ static void send_result(struct work *w, bool prev_exist, struct view before, boo
 	json_out_kstr(o, "path", f->place.path);
 	json_out_kbool(o, "prev_exist", prev_exist);
 	json_out_kz(o, "metadata", NULL);
-	if (has_before || has_now)
-		json_out_kstr(o, "output", buf_view(&w->output));
-	else
-		aio_file_put_long(f, "output", buf_view(&w->output));
+	answer_put_long(f->r, "output", ANSWER_STRING, buf_view(&w->output));
 	put_content(f, "old_content", before, has_before);
 	put_content(f, "new_content", now, has_now);
 	json_out_end(o, '}');
 	http_hold(f->r->x, f->whole.bytes.cap + w->changed.cap + w->output.cap);
-	aio_file_send(f);
+	aio_send(f->r);
 }
 
 static void show_edit(struct work *w)

@@ -2,7 +2,7 @@
  * /v1/file/read, write, replace and search: one file as text.
  */
 #include "aio_file.h"
-
+#include "file_text.h"
 #include "text.h"
 #include "poison.h"
 
@@ -12,9 +12,10 @@
 
 struct work {
 	struct aio_file f;
+	struct file_text text; /* read */
 	struct view file, content, encoding, old_str, new_str, regex;
 	uint64_t start_line, end_line, line, replaced;
-	bool has_start, has_end, append, leading, trailing, sudo, is_over;
+	bool has_start, has_end, append, leading, trailing, sudo;
 	struct buf changed;
 	struct buf numbers; /* search: of lines, as text */
 	struct json_out lines_out, numbers_out;
@@ -24,6 +25,7 @@ static void release(struct aio_file *f)
 {
 	struct work *w = CONTAINER(f, struct work, f);
 
+	file_text_release(&w->text);
 	buf_done(&w->changed);
 	buf_done(&w->numbers);
 }
@@ -66,77 +68,29 @@ static const struct json_field read_fields[] = {
 };
 static const struct json_schema read_schema = { read_fields, ELEMS(read_fields), .open = true };
 
-static void send_content(struct work *w)
+static void on_read(struct file_text *text, const struct err *e)
 {
+	struct work *w = CONTAINER(text, struct work, text);
 	struct aio_file *f = &w->f;
-	struct view text = buf_view(&f->whole.bytes);
 
-	/* A part of a file is its lines without the last one's end. */
-	if ((w->has_start || w->has_end) && text.n && text.p[text.n - 1] == '\n')
-		text.n--;
-	if (!text_is_utf8(text)) {
-		aio_file_refuse(f, "the file is not UTF-8 text: GET /v1/file/download has its bytes");
-		return;
-	}
-	struct json_out *o = aio_data(f->r, "File read successfully");
-	json_out_object(o);
-	aio_file_put_long(f, "content", text.p ? text : VIEW(""));
-	json_out_kstr(o, "file", f->place.path);
-	json_out_end(o, '}');
-	aio_file_send(f);
-}
-
-/* The wanted lines of a piece of the file; false: there are too many bytes. */
-static bool keep_lines(struct work *w, struct view data)
-{
-	while (data.n && !w->is_over) {
-		const char *end = memchr(data.p, '\n', data.n);
-		size_t n = end ? (size_t)(end - data.p) + 1 : data.n;
-		if (w->line >= w->start_line && buf_add(&w->f.whole.bytes, view_head(data, n)) < 0)
-			return false;
-		w->line += end != NULL;
-		w->is_over = w->has_end && w->line >= w->end_line;
-		data = view_skip(data, n);
-	}
-	return true;
-}
-
-static void on_read_info(struct file_op *op, const struct file_info *info)
-{
-}
-
-static void on_read_data(struct file_op *op, struct view data)
-{
-	struct work *w = CONTAINER(op, struct work, f.op);
-
-	if (!keep_lines(w, data)) {
-		files_cancel(op);
-		aio_file_refuse(&w->f,
+	if (text->too_large) {
+		aio_file_refuse(f,
 				"these are more than %u bytes: read fewer lines (start_line, end_line), "
 				"or use GET /v1/file/download",
 				AIO_FILE_MAX);
-		return;
+	} else if (e) {
+		aio_file_fail(f, e);
+	} else if (!text->is_text) {
+		aio_file_refuse(f, "the file is not UTF-8 text: GET /v1/file/download has its bytes");
+	} else {
+		struct json_out *o = aio_data(f->r, "File read successfully");
+		json_out_object(o);
+		answer_put_from(f->r, "content", &text->source);
+		json_out_kstr(o, "file", f->place.path);
+		json_out_end(o, '}');
+		aio_send(f->r);
 	}
-	http_hold(w->f.r->x, w->f.whole.bytes.cap);
-	if (w->is_over) {
-		files_cancel(op);
-		send_content(w);
-		return;
-	}
-	files_consumed(op, data.n);
 }
-
-static void on_read(struct file_op *op, const struct file_info *info, bool created, const struct err *e)
-{
-	struct work *w = CONTAINER(op, struct work, f.op);
-
-	if (e)
-		aio_file_fail(&w->f, e);
-	else
-		send_content(w);
-}
-
-static const struct file_ops read_ops = { .on_info = on_read_info, .on_data = on_read_data, .done = on_read };
 
 static void read_file(struct request *r)
 {
@@ -149,9 +103,11 @@ static void read_file(struct request *r)
 		aio_unprocessable(r, "end_line", "end_line must not be less than start_line");
 		return;
 	}
-	w->is_over = w->has_end && w->end_line == 0;
-	w->f.op.ops = &read_ops;
-	if (files_read(r->core, &r->actor, &w->f.place, 0, 0, &w->f.op, &e) < 0)
+	w->text.done = on_read;
+	w->text.lines = (struct file_text_lines){ .given = w->has_start || w->has_end,
+						  .first = w->start_line,
+						  .end = w->has_end ? w->end_line : UINT64_MAX };
+	if (file_text_read(&w->text, r, &w->f.place, AIO_FILE_MAX, &e) < 0)
 		aio_file_fail(&w->f, &e);
 }
 
@@ -326,10 +282,8 @@ static void on_searched(struct file_op *op, const struct file_info *info, bool c
 	struct json_out *o = aio_data(r, "Search completed");
 	json_out_object(o);
 	json_out_kstr(o, "file", w->f.place.path);
-	json_out_key(o, "matches");
-	json_out_raw(o, buf_view(&w->changed));
-	json_out_key(o, "line_numbers");
-	json_out_raw(o, buf_view(&w->numbers));
+	answer_put_raw(r, "matches", buf_view(&w->changed));
+	answer_put_raw(r, "line_numbers", buf_view(&w->numbers));
 	json_out_end(o, '}');
 	aio_send(r);
 }

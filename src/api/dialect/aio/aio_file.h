@@ -7,8 +7,7 @@
 #include "answer_long.h"
 #include "whole_file.h"
 
-#define AIO_FILE_MAX   (16u * 1024 * 1024) /* bytes of a file that is read or changed as text */
-#define AIO_FILE_LONGS 2
+#define AIO_FILE_MAX (16u * 1024 * 1024) /* bytes of a file that is read or changed as text */
 
 /* Stands at the beginning of a handler's own memory. */
 struct aio_file {
@@ -19,12 +18,6 @@ struct aio_file {
 	struct whole_file whole; /* what was read is whole.bytes */
 	void (*on_end)(struct aio_file *f, const struct file_info *info, const struct err *e);
 	void (*also_release)(struct aio_file *f); /* may be NULL */
-	struct answer_long answer;
-	struct {
-		size_t at;
-		struct view text;
-	} longs[AIO_FILE_LONGS];
-	size_t n_longs;
 };
 
 /* Memory that begins with a struct aio_file; NULL: the answer is sent. */
@@ -45,11 +38,6 @@ void aio_file_write(struct aio_file *f, struct view bytes, bool append,
 void aio_file_fail(struct aio_file *f, const struct err *e);
 /* ERR_INVALID with these words. */
 void aio_file_refuse(struct aio_file *f, const char *fmt, ...) _printf_(2, 3);
-
-/* A string that is escaped as it is sent; of an object that aio_data has begun. It lives as long as f. */
-void aio_file_put_long(struct aio_file *f, const char *key, struct view text);
-/* Instead of aio_send, where there are such strings. */
-void aio_file_send(struct aio_file *f);
 
 /* DIR/NAME into b, which is emptied first; an empty name: DIR. */
 struct view aio_file_join(struct buf *b, struct view dir, struct view name);

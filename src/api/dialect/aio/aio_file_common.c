@@ -23,7 +23,6 @@ static void release(struct request *r)
 	if (f->also_release)
 		f->also_release(f);
 	whole_file_release(&f->whole);
-	answer_long_done(&f->answer);
 }
 
 void *aio_file_new(struct request *r, size_t size, const char *operation)
@@ -136,37 +135,6 @@ void aio_file_write(struct aio_file *f, struct view bytes, bool append,
 	f->whole.done = on_whole;
 	if (whole_file_write(&f->whole, f->r, &f->place, bytes, append, &e) < 0)
 		aio_file_fail(f, &e);
-}
-
-/* ---- answers ---- */
-
-void aio_file_put_long(struct aio_file *f, const char *key, struct view text)
-{
-	struct request *r = f->r;
-
-	assert(f->n_longs < AIO_FILE_LONGS);
-	json_out_key(&r->json, key);
-	json_out_raw(&r->json, VIEW("\"\""));
-	f->longs[f->n_longs].at = buf_len(&r->out) - 1;
-	f->longs[f->n_longs++].text = text;
-}
-
-void aio_file_send(struct aio_file *f)
-{
-	struct request *r = f->r;
-	struct view text;
-	size_t at = 0;
-
-	json_out_end(&r->json, '}');
-	text = buf_view(&r->out);
-	for (size_t i = 0; i < f->n_longs; i++) {
-		answer_long_add(&f->answer, ANSWER_LONG_TEXT,
-				(struct view){ text.p + at, f->longs[i].at - at });
-		answer_long_add(&f->answer, ANSWER_LONG_STRING, f->longs[i].text);
-		at = f->longs[i].at;
-	}
-	answer_long_add(&f->answer, ANSWER_LONG_TEXT, view_skip(text, at));
-	answer_long_send(&f->answer, r, 200);
 }
 
 /* ---- patterns ---- */

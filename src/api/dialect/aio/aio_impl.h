@@ -80,7 +80,8 @@ uint64_t aio_limit_ms(const struct core *c, double seconds);
 int aio_cut(struct buf *out, struct view text, size_t chars);
 /* Without the beginning of a character at its end, the rest of which is still to come. */
 struct view aio_whole(struct view text);
-void aio_put_cut(struct json_out *o, struct view text, size_t chars);
+/* A member of an answer; the text lives as long as the request. */
+void aio_put_cut(struct request *r, const char *key, struct view text, size_t chars);
 
 /* ---- tickets: aio_ticket.c ---- */
 

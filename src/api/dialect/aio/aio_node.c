@@ -10,6 +10,7 @@
 #include <errno.h>
 
 #include "aio_run.h"
+#include "answer_long.h"
 #include "run.h"
 #include "text.h"
 #include "poison.h"
@@ -99,14 +100,16 @@ static bool is_inside(struct view name)
 
 /* ---- the answer ---- */
 
-static void put_stream(struct json_out *o, const char *name, struct view text)
+static void put_stream(struct request *r, const char *name, struct view text)
 {
+	struct json_out *o = &r->json;
+
 	if (!text.n)
 		return;
 	json_out_object(o);
 	json_out_kz(o, "output_type", "stream");
 	json_out_kz(o, "name", name);
-	json_out_kstr(o, "text", text);
+	answer_put_long(r, "text", ANSWER_STRING, text);
 	json_out_end(o, '}');
 }
 
@@ -126,19 +129,20 @@ static struct view thrown(struct view text, struct view *ret_value)
 	return VIEW("Error");
 }
 
-static void put_outputs(struct json_out *o, const struct exec_result *res, bool failed)
+static void put_outputs(struct request *r, const struct exec_result *res, bool failed)
 {
+	struct json_out *o = &r->json;
+
 	json_out_array(o);
-	put_stream(o, "stdout", res->out);
-	put_stream(o, "stderr", res->err);
+	put_stream(r, "stdout", res->out);
+	put_stream(r, "stderr", res->err);
 	if (failed) {
 		struct view value, name = thrown(res->err, &value);
 		json_out_object(o);
 		json_out_kz(o, "output_type", "error");
-		json_out_kstr(o, "ename", name);
-		json_out_kstr(o, "evalue", value);
-		json_out_key(o, "traceback");
-		aio_run_put_lines(o, res->err);
+		answer_put_long(r, "ename", ANSWER_STRING, name);
+		answer_put_long(r, "evalue", ANSWER_STRING, value);
+		answer_put_lines(r, "traceback", res->err);
 		json_out_end(o, '}');
 	}
 	json_out_end(o, ']');
@@ -154,18 +158,15 @@ static void put(struct json_out *o, const struct node *n, const struct exec_resu
 	if (!n->unified)
 		json_out_kz(o, "execution_count", NULL);
 	json_out_key(o, "outputs");
-	put_outputs(o, res, failed && !res->timed_out);
-	json_out_kstr(o, "code", n->code);
-	json_out_kstr(o, "stdout", res->out);
-	json_out_kstr(o, "stderr", res->err);
+	put_outputs(n->r, res, failed && !res->timed_out);
+	answer_put_long(n->r, "code", ANSWER_STRING, n->code);
+	answer_put_long(n->r, "stdout", ANSWER_STRING, res->out);
+	answer_put_long(n->r, "stderr", ANSWER_STRING, res->err);
 	json_out_ku64(o, "exit_code", res->signal ? 128 + exec_signal(view_of(res->signal)) : res->exit_code);
-	if (n->unified) {
-		json_out_key(o, "traceback");
-		if (failed && res->err.n)
-			aio_run_put_lines(o, res->err);
-		else
-			json_out_null(o);
-	}
+	if (n->unified && failed && res->err.n)
+		answer_put_lines(n->r, "traceback", res->err);
+	else if (n->unified)
+		json_out_kz(o, "traceback", NULL);
 	json_out_kz(o, "session_id", NULL);
 	json_out_end(o, '}');
 }
@@ -185,7 +186,9 @@ static void on_done(struct exec *x, const struct exec_result *res, const struct 
 		aio_refuse(r, "%.*s", (int)MIN(line.n, 300u), line.p ? line.p : "");
 		return;
 	}
-	put(aio_data(r, NULL), n, res);
+	struct json_out *o = aio_data(r, NULL);
+	answer_keep(r, res->kept);
+	put(o, n, res);
 	aio_send(r);
 }
 

@@ -5,14 +5,16 @@
 
 #include <errno.h>
 
+#include "answer_long.h"
 #include "rnd.h"
 #include "poison.h"
 
-#define OUTPUTS_MAX (64u * 1024 * 1024)
+#define OUTPUTS_MAX (16u * 1024 * 1024) /* of results and errors, as JSON */
 
 /* ---- the outputs ---- */
 
-void aio_run_put_lines(struct json_out *o, struct view text)
+/* Text as an array of its lines. */
+static void put_lines(struct json_out *o, struct view text)
 {
 	json_out_array(o);
 	while (text.p && text.n)
@@ -20,32 +22,54 @@ void aio_run_put_lines(struct json_out *o, struct view text)
 	json_out_end(o, ']');
 }
 
+/* A long text among the outputs: a part of what a channel has, which stands at `at` in their JSON. */
+struct slice {
+	size_t at, from, n;
+	unsigned channel;
+};
+
+static void hold(struct aio_run *x)
+{
+	struct request *r = x->r;
+
+	http_hold(r->x, x->outputs.cap + x->traceback.cap + r->body.cap + r->arena.used);
+}
+
 /* What was written goes among the outputs, as one piece. */
 static void flush(struct aio_run *x)
 {
 	struct json_out *o = &x->list;
+	struct view said = VIEW_NONE;
 
-	if (!buf_len(&x->said))
+	if (x->channel)
+		said = view_skip(buf_view(&x->wrote.bytes[x->channel - 1]), x->from);
+	if (!said.n)
 		return;
 	json_out_object(o);
 	json_out_kz(o, "output_type", "stream");
 	json_out_kz(o, "name", x->channel == 1 ? "stdout" : "stderr");
-	json_out_kstr(o, "text", buf_view(&x->said));
+	json_out_key(o, "text");
+	if (said.n < ANSWER_LONG_FROM) {
+		json_out_str(o, said);
+	} else {
+		json_out_raw(o, VIEW("\"\""));
+		const struct slice s = { buf_len(&x->outputs) - 1, x->from, said.n, x->channel };
+		buf_append(&x->slices, &s, sizeof(s));
+	}
 	json_out_end(o, '}');
-	buf_clear(&x->said);
+	x->from += said.n;
 }
 
 static void on_output(struct context_run *run, unsigned channel, struct view data)
 {
 	struct aio_run *x = CONTAINER(run, struct aio_run, run);
-	struct buf *all = &x->channels[channel - 1];
-	struct view fits = view_head(data, buf_room(all));
 
-	if (channel != x->channel)
+	if (channel != x->channel) {
 		flush(x);
+		x->from = buf_len(&x->wrote.bytes[channel - 1]);
+	}
 	x->channel = channel;
-	(void)!buf_add(all, fits);
-	(void)!buf_add(&x->said, fits);
+	(void)outputs_add(&x->wrote, channel, data);
 }
 
 /* The formats of a result by the names that Jupyter has for them. */
@@ -87,13 +111,13 @@ static void put_error(struct aio_run *x, const struct json *event)
 
 	buf_clear(&x->traceback);
 	json_out_init(&lines, &x->traceback);
-	aio_run_put_lines(&lines, text_of(event, "traceback"));
+	put_lines(&lines, text_of(event, "traceback"));
 	json_out_object(o);
 	json_out_kz(o, "output_type", "error");
 	json_out_kstr(o, "ename", text_of(event, "name"));
 	json_out_kstr(o, "evalue", text_of(event, "value"));
 	json_out_key(o, "traceback");
-	aio_run_put_lines(o, text_of(event, "traceback"));
+	put_lines(o, text_of(event, "traceback"));
 	json_out_end(o, '}');
 	x->status = "error";
 }
@@ -119,10 +143,14 @@ static void on_event(struct context_run *run, const char *type, const struct jso
 	struct aio_run *x = CONTAINER(run, struct aio_run, run);
 
 	flush(x);
+	x->crowded |= http_is_pressed(x->r->x);
+	if (x->crowded)
+		return;
 	if (view_is(view_of(type), "error"))
 		put_error(x, event);
 	else
 		put_result(x, event);
+	hold(x);
 }
 
 /* ---- beginning and end ---- */
@@ -156,9 +184,8 @@ static void release(struct request *r)
 	remove_context(x);
 	contexts_cancel(&x->removal);
 	buf_done(&x->outputs);
-	buf_done(&x->said);
-	buf_done(&x->channels[0]);
-	buf_done(&x->channels[1]);
+	buf_done(&x->slices);
+	outputs_done(&x->wrote);
 	buf_done(&x->traceback);
 }
 
@@ -178,9 +205,13 @@ static void on_done(struct context_run *run, const struct context_end *end, cons
 	x->count = end->count;
 	if (end->timed_out)
 		x->status = "timeout";
-	if (x->outputs.bad || x->said.bad || x->traceback.bad) {
+	if (x->crowded)
+		err_set(&no_room, ERR_QUOTA,
+			"the requests, answers and output of this tenant's commands hold too much memory");
+	else if (x->outputs.bad || x->slices.bad || x->traceback.bad)
 		err_set(&no_room, ERR_TOO_LARGE, "the code's outputs are larger than %u MiB",
 			OUTPUTS_MAX >> 20);
+	if (no_room.code) {
 		answer_fail(r, &no_room);
 		return;
 	}
@@ -192,19 +223,17 @@ static void on_done(struct context_run *run, const struct context_end *end, cons
 void aio_run_start(struct request *r, const struct aio_code *w)
 {
 	struct aio_run *x = aio_own(r, sizeof(*x), release);
-	uint64_t max;
 	struct err e = { 0 };
 
 	if (!x)
 		return;
-	max = core_config(r->core)->max.exec_output_bytes;
 	x->r = r;
 	x->wish = *w;
 	x->status = "ok";
 	x->exists = true;
 	x->outputs = x->traceback = BUF_INIT(OUTPUTS_MAX);
-	x->channels[0] = x->channels[1] = BUF_INIT(max);
-	x->said = BUF_INIT(2 * max);
+	outputs_start(&x->wrote, r->core, r->actor.tenant);
+	x->slices = BUF_INIT(OUTPUTS_MAX);
 	json_out_init(&x->list, &x->outputs);
 	json_out_array(&x->list);
 	x->run.on_begun = on_begun;
@@ -231,6 +260,26 @@ void aio_run_start(struct request *r, const struct aio_code *w)
 
 /* ---- parts of answers ---- */
 
+/* The array of JSON, with the long texts where they belong. */
+void aio_run_put_outputs(struct json_out *o, const struct aio_run *x)
+{
+	struct request *r = x->r;
+	struct view json = buf_view(&x->outputs), slices = buf_view(&x->slices);
+	size_t at = 0;
+
+	json_out_key(o, "outputs");
+	json_out_raw(o, VIEW(""));
+	for (; slices.n; slices = view_skip(slices, sizeof(struct slice))) {
+		struct slice s;
+		memcpy(&s, slices.p, sizeof(s));
+		answer_hole(r, ANSWER_RAW, (struct view){ json.p + at, s.at - at });
+		answer_hole(r, ANSWER_STRING,
+			    view_head(view_skip(buf_view(&x->wrote.bytes[s.channel - 1]), s.from), s.n));
+		at = s.at;
+	}
+	answer_hole(r, ANSWER_RAW, view_skip(json, at));
+}
+
 void aio_run_put_results(struct json_out *o, const struct aio_run *x)
 {
 	json_out_key(o, "execution_count");
@@ -238,14 +287,20 @@ void aio_run_put_results(struct json_out *o, const struct aio_run *x)
 		json_out_u64(o, x->count);
 	else
 		json_out_null(o);
-	json_out_key(o, "outputs");
-	json_out_raw(o, buf_view(&x->outputs));
-	json_out_kstr(o, "code", x->wish.code);
+	aio_run_put_outputs(o, x);
+	answer_put_long(x->r, "code", ANSWER_STRING, x->wish.code);
 }
 
 void aio_run_put_output(struct json_out *o, const struct aio_run *x)
 {
-	json_out_kstr(o, "stdout", buf_view(&x->channels[0]));
-	json_out_kstr(o, "stderr", buf_view(&x->channels[1]));
+	answer_put_long(x->r, "stdout", ANSWER_STRING, buf_view(&x->wrote.bytes[0]));
+	answer_put_long(x->r, "stderr", ANSWER_STRING, buf_view(&x->wrote.bytes[1]));
 	json_out_ku64(o, "exit_code", view_is(view_of(x->status), "ok") ? 0 : 1);
+}
+
+void aio_run_put_traceback(struct json_out *o, const struct aio_run *x)
+{
+	struct view lines = buf_view(&x->traceback);
+
+	answer_put_raw(x->r, "traceback", lines.n ? lines : VIEW("null"));
 }

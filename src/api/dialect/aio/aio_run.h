@@ -30,13 +30,15 @@ struct aio_run {
 	char name[CONTEXT_NAME + 1]; /* of the context */
 	struct buf outputs;          /* JSON, an array */
 	struct json_out list;
-	struct buf said; /* of one channel, not in `outputs` yet */
-	unsigned channel;
-	struct buf channels[2];
+	struct output wrote;
+	unsigned channel;     /* that was written to last; 0: none */
+	size_t from;          /* in it: not in `outputs` yet */
+	struct buf slices;    /* the long texts among the outputs */
 	struct buf traceback; /* JSON, an array of lines; empty: nothing was raised */
 	uint64_t count;
 	const char *status; /* ok, error or timeout */
 	bool exists;        /* the context may be there */
+	bool crowded;       /* there was no memory for all of it */
 };
 
 /* Answers. The views of `w` live as long as the request. */
@@ -44,6 +46,6 @@ void aio_run_start(struct request *r, const struct aio_code *w);
 /* Members that several answers have: how many executions there were, what it gave and the code; what it
  * wrote. */
 void aio_run_put_results(struct json_out *o, const struct aio_run *x);
+void aio_run_put_outputs(struct json_out *o, const struct aio_run *x);
 void aio_run_put_output(struct json_out *o, const struct aio_run *x);
-/* Text as an array of its lines. */
-void aio_run_put_lines(struct json_out *o, struct view text);
+void aio_run_put_traceback(struct json_out *o, const struct aio_run *x);

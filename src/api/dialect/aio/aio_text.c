@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "aio_impl.h"
+#include "answer_long.h"
 #include "text.h"
 #include "poison.h"
 
@@ -58,17 +59,15 @@ struct view aio_whole(struct view text)
 	return text;
 }
 
-void aio_put_cut(struct json_out *o, struct view text, size_t chars)
+void aio_put_cut(struct request *r, const char *key, struct view text, size_t chars)
 {
-	struct buf b = BUF_INIT(chars * 8 + 4096);
+	struct buf b = BUF_INIT(text.n + 4096);
+	struct view cut = text;
 
-	if (!chars || text.n <= chars) {
-		json_out_str(o, text);
-		return;
-	}
-	if (aio_cut(&b, text, chars) < 0)
-		json_out_str(o, VIEW("")); /* no memory */
-	else
-		json_out_str(o, buf_view(&b));
+	if (chars && text.n > chars)
+		cut = aio_cut(&b, text, chars) < 0 ? VIEW("") /* no memory */ : buf_view(&b);
+	if (cut.p != text.p && cut.n >= ANSWER_LONG_FROM)
+		cut = arena_view(&r->arena, cut);
+	answer_put_long(r, key, ANSWER_STRING, cut);
 	buf_done(&b);
 }

@@ -7,7 +7,10 @@
  *   error   {"message"}
  */
 #include "aio_shell.h"
+#include "answer_long.h"
 #include "poison.h"
+
+#define PIECE (64u * 1024) /* of the output in one event */
 
 void aio_wait_release(struct aio_wait *w)
 {
@@ -49,13 +52,26 @@ static void put_created(struct json_out *o, const struct aio_shell *s)
 	json_out_end(o, '}');
 }
 
-static void put_output(struct json_out *o, const struct aio_wait *w, const char *key, struct view output)
+/* The session's own output goes with its next command: the answer has a copy, or the part that is wanted. */
+static bool copy_output(struct aio_wait *w, struct view *output)
 {
-	json_out_key(o, key);
+	struct buf b = BUF_INIT(output->n + 4096);
+	bool good;
+
 	if (w->whole)
-		json_out_str(o, output);
-	else
-		aio_put_cut(o, output, AIO_SHELL_CHARS);
+		return answer_copy(w->r, output);
+	good = aio_cut(&b, *output, AIO_SHELL_CHARS) >= 0;
+	*output = arena_view(&w->r->arena, buf_view(&b));
+	buf_done(&b);
+	return good && output->p;
+}
+
+static void too_much(struct aio_wait *w)
+{
+	struct err e = { 0 };
+
+	err_set(&e, ERR_QUOTA, "too much output of this tenant's commands waits to be read");
+	aio_wait_fail(w, &e);
 }
 
 static void put_console(struct json_out *o, const struct aio_wait *w, struct view output)
@@ -72,8 +88,8 @@ static void put_console(struct json_out *o, const struct aio_wait *w, struct vie
 	json_out_array(o);
 	json_out_object(o);
 	json_out_kstr(o, "ps1", buf_view(&prompt));
-	json_out_kstr(o, "command", w->command);
-	put_output(o, w, "output", output);
+	answer_put_long(w->r, "command", ANSWER_STRING, w->command);
+	answer_put_long(w->r, "output", ANSWER_STRING, output);
 	json_out_end(o, '}');
 	json_out_end(o, ']');
 	buf_done(&prompt);
@@ -93,10 +109,10 @@ static void put_data(struct json_out *o, const struct aio_wait *w, const struct 
 	}
 	json_out_kz(o, "session_id", aio_shell_id(w->shell));
 	if (w->command.n || w->kind == AIO_WAIT_EXEC)
-		json_out_kstr(o, "command", w->command);
+		answer_put_long(w->r, "command", ANSWER_STRING, w->command);
 	else
 		json_out_kz(o, "command", NULL);
-	put_output(o, w, "output", end->output);
+	answer_put_long(w->r, "output", ANSWER_STRING, end->output);
 	if (w->command.n)
 		put_console(o, w, end->output);
 	else
@@ -111,42 +127,65 @@ static void put_data(struct json_out *o, const struct aio_wait *w, const struct 
 
 /* ---- as events ---- */
 
-static void push(struct aio_wait *w, struct view output, bool last)
+static void begin(struct aio_wait *w)
+{
+	if (!w->stream.begun)
+		stream_begin(&w->stream, NULL, 0);
+}
+
+/* As much as the client takes; the rest when it takes more, or at the end. */
+static void push(struct aio_wait *w, struct view output)
 {
 	struct view more = view_skip(output, w->sent);
 	struct json_out o;
 
-	if (!last)
-		more = aio_whole(more);
-	if (!more.n || (w->stream.full && !last))
-		return;
-	if (!w->stream.begun)
-		stream_begin(&w->stream, NULL, 0);
-	w->sent += more.n;
-	stream_open(&w->stream, &o, "output");
-	json_out_kz(&o, "session_id", aio_shell_id(w->shell));
-	json_out_kstr(&o, "output", more);
-	stream_close(&w->stream, &o);
+	while (more.n && !w->stream.full) {
+		struct view piece = aio_whole(view_head(more, PIECE));
+		if (!piece.n)
+			return;
+		begin(w);
+		w->sent += piece.n;
+		more = view_skip(more, piece.n);
+		stream_open(&w->stream, &o, "output");
+		json_out_kz(&o, "session_id", aio_shell_id(w->shell));
+		json_out_kstr(&o, "output", piece);
+		stream_close(&w->stream, &o);
+	}
 }
 
-static void finish_stream(struct aio_wait *w, const struct aio_wait_end *end)
+static void finish_stream(struct aio_wait *w, struct aio_wait_end *end)
 {
-	struct json_out o;
+	struct view all = end->output, more;
+	struct json_out *o;
 
-	push(w, end->output, true);
-	if (!w->stream.begun)
-		stream_begin(&w->stream, NULL, 0);
-	stream_open(&w->stream, &o, "result");
-	json_out_kbool(&o, "success", true);
-	json_out_kz(&o, "message", "Operation successful");
-	json_out_kz(&o, "hint", NULL);
-	json_out_key(&o, "data");
-	put_data(&o, w, end);
-	stream_close(&w->stream, &o);
+	if (!answer_copy(w->r, &all)) {
+		too_much(w);
+		return;
+	}
+	end->output = all;
+	if (!w->whole && !copy_output(w, &end->output)) {
+		too_much(w);
+		return;
+	}
+	more = view_skip(all, w->sent);
+	begin(w);
+	if (more.n) {
+		o = stream_last_open(&w->stream, "output");
+		json_out_kz(o, "session_id", aio_shell_id(w->shell));
+		answer_put_long(w->r, "output", ANSWER_STRING, more);
+		stream_last_close(&w->stream);
+	}
+	o = stream_last_open(&w->stream, "result");
+	json_out_kbool(o, "success", true);
+	json_out_kz(o, "message", "Operation successful");
+	json_out_kz(o, "hint", NULL);
+	json_out_key(o, "data");
+	put_data(o, w, end);
+	stream_last_close(&w->stream);
 	list_del(&w->link);
 	loop_timer_stop(&w->soft);
 	loop_timer_stop(&w->quiet);
-	stream_finish(&w->stream);
+	stream_last_send(&w->stream);
 }
 
 static void on_abort(struct http_exchange *x)
@@ -159,7 +198,7 @@ static void on_writable(struct http_exchange *x)
 	struct aio_wait *w = ((struct request *)x->ctx)->own;
 
 	w->stream.full = false;
-	push(w, aio_shell_output(w->shell), false);
+	push(w, aio_shell_output(w->shell));
 }
 
 static const struct http_ops stream_ops = { .on_body = request_drop_body,
@@ -168,22 +207,28 @@ static const struct http_ops stream_ops = { .on_body = request_drop_body,
 
 /* ---- either way ---- */
 
-void aio_wait_over(struct aio_wait *w, const struct aio_wait_end *end)
+void aio_wait_over(struct aio_wait *w, const struct aio_wait_end *given)
 {
 	struct request *r = w->r;
+	struct aio_wait_end end = *given;
 
 	if (w->streams) {
-		finish_stream(w, end);
+		finish_stream(w, &end);
+		return;
+	}
+	bool has_output = w->kind != AIO_WAIT_CREATED && w->kind != AIO_WAIT_STATUS;
+	if (has_output && !copy_output(w, &end.output)) {
+		too_much(w);
 		return;
 	}
 	list_del(&w->link);
 	loop_timer_stop(&w->soft);
 	loop_timer_stop(&w->quiet);
-	if (w->kind == AIO_WAIT_CREATED && end->has_code && end->code) {
+	if (w->kind == AIO_WAIT_CREATED && end.has_code && end.code) {
 		aio_refuse(r, "exec_dir is no directory that can be entered");
 		return;
 	}
-	put_data(aio_data(r, NULL), w, end);
+	put_data(aio_data(r, NULL), w, &end);
 	aio_send(r);
 }
 
@@ -228,7 +273,7 @@ void aio_wait_news(struct aio_wait *w)
 	if (w->quiet_ms)
 		loop_timer_start(w->r->x->loop, &w->quiet, w->quiet_ms, on_quiet);
 	if (w->streams)
-		push(w, aio_shell_output(w->shell), false);
+		push(w, aio_shell_output(w->shell));
 }
 
 void aio_wait_begin(struct aio_wait *w, struct request *r, struct aio_shell *s, uint64_t soft_ms)

@@ -147,7 +147,11 @@ struct mcp_stream {
 	struct list calls;
 	struct arena arena; /* of the messages that it answers */
 	struct buf batch;   /* answers to a batch that are ready */
-	bool begun;         /* as events */
+	struct view
+		content; /* that belongs into the one answer at this place of its JSON: mcp_stream_content */
+	size_t content_at;
+	bool content_is_text;
+	bool begun; /* as events */
 	bool is_batch, lasting, settling;
 	/* Takes the place of the answer, for another dialect: mcp_hub.c. May be NULL. */
 	void (*then)(struct request *r, struct view result, const struct err *e);
@@ -159,6 +163,9 @@ struct mcp_stream *mcp_stream_new(struct mcp *m, struct request *r, struct mcp_s
 void mcp_stream_begin(struct mcp_stream *s);
 /* A message that is no answer. */
 void mcp_stream_note(struct mcp_stream *s, struct view json);
+/* Content of the next answer, which is escaped (text) or coded in base64 as it is sent, from a copy. Its
+ * place, within an empty string of the JSON, is then to be set. False: it has to be in the JSON. */
+bool mcp_stream_content(struct mcp_stream *s, struct view bytes, bool text) _must_check_;
 /* The answer to one of the calls; http is its status, where it is the only message. Takes the bytes. */
 void mcp_stream_answer(struct mcp_stream *s, struct buf *json, int http);
 /* A call has ended: the answer ends with the last one. The stream may be gone then. */

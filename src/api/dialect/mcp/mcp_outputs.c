@@ -13,6 +13,7 @@
 
 #define KEEP_MS    (10u * 60 * 1000)
 #define OF_TENANT  16
+#define OF_BYTES   (16u * 1024 * 1024) /* of a tenant, or its last one */
 #define OUTPUTS    "paddock://outputs/"
 #define SANDBOXES  "paddock://sandboxes/"
 #define URI_MAX    8192
@@ -45,14 +46,22 @@ void mcp_outputs_free(struct mcp *m)
 		drop(CONTAINER(it, struct mcp_output, link));
 }
 
-static void make_place(struct mcp *m, const struct tenant *t)
+static size_t size_of(const struct output *o)
+{
+	return buf_len(&o->bytes[0]) + buf_len(&o->bytes[1]);
+}
+
+static void make_place(struct mcp *m, const struct tenant *t, size_t bytes)
 {
 	unsigned n = 0;
 
 	for (struct list *it = m->outputs.prev, *next; it != &m->outputs; it = next) {
 		struct mcp_output *x = CONTAINER(it, struct mcp_output, link);
 		next = it->prev;
-		if (x->tenant == t && ++n >= OF_TENANT)
+		if (x->tenant != t)
+			continue;
+		bytes += size_of(&x->kept);
+		if (++n >= OF_TENANT || bytes > OF_BYTES)
 			drop(x);
 	}
 }
@@ -64,7 +73,7 @@ const struct mcp_output *mcp_outputs_keep(struct mcp *m, const struct actor *a, 
 
 	if (!x)
 		return NULL;
-	make_place(m, a->tenant);
+	make_place(m, a->tenant, size_of(kept));
 	x->tenant = a->tenant;
 	x->made_ms = loop_now(m->loop);
 	x->kept = *kept;
@@ -129,9 +138,11 @@ static void send_bytes(struct mcp_call *c, struct view uri, struct view bytes, c
 	json_out_object(o);
 	json_out_kstr(o, "uri", uri);
 	json_out_kz(o, "mimeType", mime ? mime : text ? "text/plain" : "application/octet-stream");
-	if (!text)
+	bool later = mcp_stream_content(c->stream, bytes, text);
+	if (!text && !later)
 		o->b->bad = text_base64(&coded, bytes);
-	json_out_kstr(o, text ? "text" : "blob", text ? bytes : buf_view(&coded));
+	json_out_kstr(o, text ? "text" : "blob", later ? VIEW("") : text ? bytes : buf_view(&coded));
+	c->stream->content_at = buf_len(o->b) - 1; /* between the quotes */
 	json_out_end(o, '}');
 	json_out_end(o, ']');
 	mcp_call_cacheable(c, false);
@@ -162,6 +173,7 @@ struct reading {
 	struct file_op op;
 	struct mcp_call *call;
 	struct buf bytes;
+	struct output count; /* of them, with the tenant's */
 	struct view uri;
 };
 
@@ -169,6 +181,7 @@ static void done(struct mcp_call *c)
 {
 	struct reading *f = c->own;
 	buf_done(&f->bytes);
+	outputs_done(&f->count);
 }
 
 static void cancel(struct mcp_call *c)
@@ -186,13 +199,17 @@ static void on_data(struct file_op *op, struct view data)
 	struct reading *f = CONTAINER(op, struct reading, op);
 	struct err e = { 0 };
 
-	if (buf_add(&f->bytes, data) >= 0) {
+	if (buf_add(&f->bytes, data) < 0)
+		err_set(&e, ERR_TOO_LARGE, "the file has more than %u bytes", FILE_MAX);
+	else if (!outputs_count(&f->count, f->bytes.cap))
+		err_set(&e, ERR_QUOTA,
+			"the requests, answers and output of this tenant's commands hold too much memory");
+	if (!e.code) {
 		files_consumed(op, data.n);
 		return;
 	}
 	files_cancel(op);
 	f->call->cancel = NULL;
-	err_set(&e, ERR_TOO_LARGE, "the file has more than %u bytes", FILE_MAX);
 	mcp_call_fail(f->call, &e);
 }
 
@@ -240,6 +257,7 @@ static void read_file(struct mcp_call *c, struct view uri, struct view rest)
 	f->call = c;
 	f->uri = uri;
 	f->bytes = BUF_INIT(FILE_MAX);
+	outputs_start(&f->count, c->core, c->actor.tenant);
 	c->done = done;
 	c->cancel = cancel;
 	if (files_read(c->core, &c->actor, &p, 0, 0, &f->op, &e) >= 0)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "answer_long.h"
 #include "mcp_impl.h"
 #include "num.h"
 #include "poison.h"
@@ -254,6 +255,30 @@ void mcp_stream_note(struct mcp_stream *s, struct view json)
 
 /* ---- answers ---- */
 
+bool mcp_stream_content(struct mcp_stream *s, struct view bytes, bool text)
+{
+	if (!s->r || s->begun || s->is_batch || s->then || bytes.n < ANSWER_LONG_FROM ||
+	    !answer_copy(s->r, &bytes))
+		return false;
+	loop_timer_stop(&s->late); /* it stays one answer */
+	s->content = bytes;
+	s->content_is_text = text;
+	return true;
+}
+
+/* The JSON with the content between its quotes, as the request's answer. */
+static void put_content(struct mcp_stream *s, struct request *r, struct buf *json)
+{
+	struct view text = buf_view(json);
+
+	answer_json(r);
+	buf_add(&r->out, view_head(text, s->content_at));
+	answer_hole(r, s->content_is_text ? ANSWER_STRING : ANSWER_BASE64, s->content);
+	buf_add(&r->out, view_skip(text, s->content_at));
+	s->content = VIEW_NONE;
+	buf_done(json);
+}
+
 static void send_plain(struct mcp_stream *s, struct buf *json, int http)
 {
 	struct request *r = s->r;
@@ -267,12 +292,17 @@ static void send_plain(struct mcp_stream *s, struct buf *json, int http)
 		buf_done(json);
 		return;
 	}
+	if (s->content.n) {
+		put_content(s, r, json);
+		json = &r->out;
+	}
 	answer_reply_with(r, http, json, &session, s->session ? 1 : 0);
 }
 
 void mcp_stream_answer(struct mcp_stream *s, struct buf *json, int http)
 {
 	if (json->bad) {
+		s->content = VIEW_NONE;
 		buf_done(json);
 		buf_puts(json, "{\"jsonrpc\":\"2.0\",\"id\":null,\"error\":{\"code\":-32603,\"message\":"
 			       "\"the answer does not fit into memory\"}}");

@@ -14,9 +14,10 @@ struct running {
 	struct context_code wish;
 	struct context_run run;
 	struct mcp_call *call;
-	struct buf content;            /* of the results: JSON of content items, each behind a comma */
-	struct buf channels[2], error; /* error: its traceback */
-	struct buf list;               /* of structured results, likewise */
+	struct buf content; /* of the results: JSON of content items, each behind a comma */
+	struct output wrote;
+	struct buf error; /* its traceback */
+	struct buf list;  /* of structured results, likewise */
 	bool truncated;
 };
 
@@ -38,11 +39,8 @@ const size_t mcp_tools_code_size = sizeof(struct running);
 static void on_output(struct context_run *x, unsigned channel, struct view data)
 {
 	struct running *k = CONTAINER(x, struct running, run);
-	struct buf *b = &k->channels[channel - 1];
-	struct view fits = view_head(data, buf_room(b));
 
-	if (buf_add(b, fits) < 0 || fits.n < data.n)
-		k->truncated = true;
+	k->truncated |= !outputs_add(&k->wrote, channel, data);
 }
 
 static struct view text_of(const struct json *event, const char *key)
@@ -66,7 +64,7 @@ static void add_item(struct running *k, const char *type, const char *key, struc
 	if (mime)
 		json_out_kz(&o, "mimeType", mime);
 	json_out_end(&o, '}');
-	if (!k->content.bad)
+	if (!k->content.bad && outputs_count(&k->wrote, k->content.cap))
 		return;
 	k->content.n = k->content.head + before; /* as if it had not come */
 	k->content.bad = 0;
@@ -129,8 +127,9 @@ static void on_event(struct context_run *x, const char *type, const struct json 
 	struct view traceback = text_of(event, "traceback");
 	json_out_kstr(&o, "traceback", traceback.p ? traceback : VIEW(""));
 	json_out_end(&o, '}');
-	if (buf_len(&k->channels[1]) && k->channels[1].p[k->channels[1].n - 1] != '\n')
-		buf_putc(&k->channels[1], '\n');
+	struct view said = buf_view(&k->wrote.bytes[1]);
+	if (said.n && said.p[said.n - 1] != '\n')
+		(void)outputs_add(&k->wrote, 2, VIEW("\n"));
 	if (traceback.n)
 		add_item(k, "text", "text", traceback, NULL);
 }
@@ -144,8 +143,7 @@ static void release(struct mcp_call *c)
 	buf_done(&k->content);
 	buf_done(&k->list);
 	buf_done(&k->error);
-	buf_done(&k->channels[0]);
-	buf_done(&k->channels[1]);
+	outputs_done(&k->wrote);
 }
 
 static void cancel(struct mcp_call *c)
@@ -169,8 +167,8 @@ static void send_result(struct mcp_call *c, struct running *k, const struct cont
 {
 	struct buf rooms[2] = { BUF_INIT(0), BUF_INIT(0) };
 	bool cut[2];
-	struct view out = mcp_tools_shorten(buf_view(&k->channels[0]), &rooms[0], &cut[0]),
-		    err = mcp_tools_shorten(buf_view(&k->channels[1]), &rooms[1], &cut[1]);
+	struct view out = mcp_tools_shorten(buf_view(&k->wrote.bytes[0]), &rooms[0], &cut[0]),
+		    err = mcp_tools_shorten(buf_view(&k->wrote.bytes[1]), &rooms[1], &cut[1]);
 	struct mcp_object x;
 
 	struct json_out *o = mcp_tools_open(&x);
@@ -215,13 +213,12 @@ static void on_done(struct context_run *x, const struct context_end *end, const 
 void mcp_tools_code(struct mcp_call *c)
 {
 	struct running *k = c->own;
-	uint64_t max = core_config(c->core)->max.exec_output_bytes;
 	struct err e = { 0 };
 
 	k->call = c;
 	k->content = BUF_INIT(RESULTS_MAX);
 	k->list = k->error = BUF_INIT(1024u * 1024);
-	k->channels[0] = k->channels[1] = BUF_INIT(max);
+	outputs_start(&k->wrote, c->core, c->actor.tenant);
 	k->wish.kill = true;
 	k->run.on_output = on_output;
 	k->run.on_event = on_event;

@@ -3,6 +3,7 @@
  */
 #include "file.h"
 #include "mcp_tools.h"
+#include "run.h"
 #include "text.h"
 #include "poison.h"
 
@@ -18,6 +19,7 @@ struct work {
 	struct file_op op;
 	struct mcp_call *call;
 	struct buf bytes, changed;
+	struct output count; /* of them, with the tenant's */
 	uint64_t replaced, size;
 };
 
@@ -65,6 +67,7 @@ static void release(struct mcp_call *c)
 	struct work *w = c->own;
 	buf_done(&w->bytes);
 	buf_done(&w->changed);
+	outputs_done(&w->count);
 }
 
 static void cancel(struct mcp_call *c)
@@ -87,6 +90,7 @@ static struct work *begin(struct mcp_call *c, const struct file_ops *ops)
 	w->op.ops = ops;
 	w->bytes = BUF_INIT(FILE_MAX);
 	w->changed = BUF_INIT(2 * FILE_MAX);
+	outputs_start(&w->count, c->core, c->actor.tenant);
 	c->done = release;
 	c->cancel = cancel;
 	return w;
@@ -107,12 +111,16 @@ static void on_data(struct file_op *op, struct view data)
 	struct work *w = CONTAINER(op, struct work, op);
 	struct err e = { 0 };
 
-	if (buf_add(&w->bytes, data) >= 0) {
+	if (buf_add(&w->bytes, data) < 0)
+		err_set(&e, ERR_TOO_LARGE, "the file has more than %u bytes", FILE_MAX);
+	else if (!outputs_count(&w->count, w->bytes.cap))
+		err_set(&e, ERR_QUOTA,
+			"the requests, answers and output of this tenant's commands hold too much memory");
+	if (!e.code) {
 		files_consumed(op, data.n);
 		return;
 	}
 	files_cancel(op);
-	err_set(&e, ERR_TOO_LARGE, "the file has more than %u bytes", FILE_MAX);
 	fail(w, &e);
 }
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "answer_long.h"
 #include "rest_output.h"
 #include "rest_variables.h"
 #include "text.h"
@@ -154,19 +155,18 @@ struct execution {
 	struct rest_output output;
 	struct request *r;
 	/* when it is not streamed */
-	struct buf answer;
-	struct json_out out; /* into it: results, in their array */
-	struct buf channels[EXEC_CHANNELS];
+	struct buf results;
+	struct json_out out; /* into it: an array */
+	struct output wrote;
 	struct buf error; /* its object as text */
 	bool truncated;
 };
 
 static void release(struct execution *x)
 {
-	buf_done(&x->answer);
+	buf_done(&x->results);
 	buf_done(&x->error);
-	for (unsigned i = 0; i < EXEC_CHANNELS; i++)
-		buf_done(&x->channels[i]);
+	outputs_done(&x->wrote);
 }
 
 /* What the driver says, without what is between it and us. */
@@ -207,11 +207,8 @@ static void put_end(struct json_out *o, const struct context_end *end, bool trun
 static void collect_output(struct context_run *run, unsigned channel, struct view data)
 {
 	struct execution *x = CONTAINER(run, struct execution, run);
-	struct buf *b = &x->channels[channel - 1];
-	struct view fits = view_head(data, buf_room(b));
 
-	if (buf_add(b, fits) < 0 || fits.n < data.n)
-		x->truncated = true;
+	x->truncated |= !outputs_add(&x->wrote, channel, data);
 }
 
 static void collect_event(struct context_run *run, const char *type, const struct json *event)
@@ -227,27 +224,32 @@ static void collect_event(struct context_run *run, const char *type, const struc
 		json_out_end(&o, '}');
 		return;
 	}
-	size_t before = buf_len(&x->answer);
+	size_t before = buf_len(&x->results);
 	struct json_out saved = x->out;
 	json_out_object(&x->out);
 	put_event(&x->out, event);
 	json_out_end(&x->out, '}');
-	if (x->answer.bad || buf_len(&x->answer) > RESULTS_MAX) { /* as if it had not come */
-		x->answer.n = x->answer.head + before;
-		x->answer.bad = 0;
+	if (x->results.bad || buf_len(&x->results) > RESULTS_MAX ||
+	    http_is_pressed(x->r->x)) { /* as if it had not come */
+		x->results.n = x->results.head + before;
+		x->results.bad = 0;
 		x->out = saved;
 		x->truncated = true;
 	}
+	http_hold(x->r->x, x->results.cap + x->r->body.cap + x->r->arena.used);
+}
+
+/* What lives as long as the answer is sent. */
+static void release_sent(struct request *r)
+{
+	release(r->own);
 }
 
 static void on_collected(struct context_run *run, const struct context_end *end, const struct err *e)
 {
 	struct execution *x = CONTAINER(run, struct execution, run);
 	struct request *r = x->r;
-	struct json_out *o = &x->out;
-	struct arena a = ARENA_INIT(16u * 1024 * 1024);
-	struct json *error = NULL;
-	struct err ignored = { 0 };
+	struct json_out *o;
 
 	if (e) {
 		struct err copy = *e;
@@ -255,24 +257,21 @@ static void on_collected(struct context_run *run, const struct context_end *end,
 		answer_fail(r, &copy);
 		return;
 	}
-	struct view out = buf_view(&x->channels[0]), err = buf_view(&x->channels[1]);
+	struct view out = buf_view(&x->wrote.bytes[0]), err = buf_view(&x->wrote.bytes[1]);
 	bool text = rest_output_is_text(&out, x->truncated) && rest_output_is_text(&err, x->truncated);
-	json_out_end(o, ']');
-	rest_output_put_text(o, "stdout", text ? out : buf_view(&x->channels[0]), text);
-	rest_output_put_text(o, "stderr", text ? err : buf_view(&x->channels[1]), text);
+	enum answer_form form = text ? ANSWER_STRING : ANSWER_BASE64;
+	json_out_end(&x->out, ']');
+	r->release = release_sent;
+	o = answer_json(r);
+	json_out_object(o);
+	answer_put_raw(r, "results", buf_view(&x->results));
+	answer_put_long(r, "stdout", form, text ? out : buf_view(&x->wrote.bytes[0]));
+	answer_put_long(r, "stderr", form, text ? err : buf_view(&x->wrote.bytes[1]));
 	json_out_kz(o, "encoding", text ? "utf-8" : "base64");
-	json_out_key(o, "error");
-	if (buf_len(&x->error) && json_parse(&a, buf_view(&x->error), &error, &ignored) >= 0)
-		json_out_value(o, error);
-	else
-		json_out_null(o);
-	arena_done(&a);
+	answer_put_raw(r, "error", buf_len(&x->error) && !x->error.bad ? buf_view(&x->error) : VIEW("null"));
 	put_end(o, end, x->truncated);
 	json_out_end(o, '}');
-	struct buf answer = x->answer;
-	x->answer = BUF_INIT(0);
-	release(x);
-	answer_reply(r, 200, &answer);
+	answer_send(r, 200);
 }
 
 /* ---- streamed ---- */
@@ -383,14 +382,10 @@ static void set_up_stream(struct execution *x, enum stream_form form)
 
 static void set_up_answer(struct execution *x)
 {
-	uint64_t max = core_config(x->r->core)->max.exec_output_bytes;
-
-	x->answer = BUF_INIT(ANSWER_MAX);
+	x->results = BUF_INIT(RESULTS_MAX + 16); /* and its end */
 	x->error = BUF_INIT(1024 * 1024);
-	x->channels[0] = x->channels[1] = BUF_INIT(max);
-	json_out_init(&x->out, &x->answer);
-	json_out_object(&x->out);
-	json_out_key(&x->out, "results");
+	outputs_start(&x->wrote, x->r->core, x->r->actor.tenant);
+	json_out_init(&x->out, &x->results);
 	json_out_array(&x->out);
 	x->run.on_output = collect_output;
 	x->run.on_event = collect_event;

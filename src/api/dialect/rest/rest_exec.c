@@ -21,8 +21,6 @@ struct exec_body {
 struct running {
 	struct exec exec;
 	struct request *r;
-	struct output kept;
-	struct answer_long answer;
 };
 
 #define AT(f) .offset = offsetof(struct exec_body, wish.f)
@@ -42,42 +40,6 @@ static const struct json_field exec_fields[] = {
 #undef AT
 static const struct json_schema exec_schema = { exec_fields, ELEMS(exec_fields) };
 
-static void release(struct request *r)
-{
-	struct running *run = r->own;
-
-	answer_long_done(&run->answer);
-	outputs_done(&run->kept);
-}
-
-/* The output is taken over and escaped as it is sent. */
-static void send_long(struct running *run, const struct exec_result *res, struct view so, struct view se,
-		      bool text)
-{
-	enum answer_long_form form = text ? ANSWER_LONG_STRING : ANSWER_LONG_BASE64;
-	struct request *r = run->r;
-	struct json_out *o = answer_json(r);
-
-	run->kept = *res->kept;
-	*res->kept = (struct output){ 0 };
-	r->release = release;
-	json_out_object(o);
-	json_out_kz(o, "encoding", text ? "utf-8" : "base64");
-	rest_output_put_result(o, res);
-	json_out_end(o, '}');
-	if (buf_putc(&r->out, '\n') < 0) {
-		answer_send(r, 200); /* which says what went wrong */
-		return;
-	}
-	answer_long_add(&run->answer, ANSWER_LONG_TEXT, VIEW("{\"stdout\":\""));
-	answer_long_add(&run->answer, form, so);
-	answer_long_add(&run->answer, ANSWER_LONG_TEXT, VIEW("\",\"stderr\":\""));
-	answer_long_add(&run->answer, form, se);
-	answer_long_add(&run->answer, ANSWER_LONG_TEXT, VIEW("\","));
-	answer_long_add(&run->answer, ANSWER_LONG_TEXT, view_skip(buf_view(&r->out), 1));
-	answer_long_send(&run->answer, r, 200);
-}
-
 static void on_exec(struct exec *x, const struct exec_result *res, const struct err *e)
 {
 	struct request *r = CONTAINER(x, struct running, exec)->r;
@@ -88,15 +50,12 @@ static void on_exec(struct exec *x, const struct exec_result *res, const struct 
 	}
 	struct view so = res->out, se = res->err;
 	bool text = rest_output_is_text(&so, res->truncated) && rest_output_is_text(&se, res->truncated);
-	if (res->out.n + res->err.n >= ANSWER_LONG_FROM) {
-		send_long(CONTAINER(x, struct running, exec), res, text ? so : res->out, text ? se : res->err,
-			  text);
-		return;
-	}
+	enum answer_form form = text ? ANSWER_STRING : ANSWER_BASE64;
 	struct json_out *o = answer_json(r);
+	answer_keep(r, res->kept);
 	json_out_object(o);
-	rest_output_put_text(o, "stdout", text ? so : res->out, text);
-	rest_output_put_text(o, "stderr", text ? se : res->err, text);
+	answer_put_long(r, "stdout", form, text ? so : res->out);
+	answer_put_long(r, "stderr", form, text ? se : res->err);
 	json_out_kz(o, "encoding", text ? "utf-8" : "base64");
 	rest_output_put_result(o, res);
 	json_out_end(o, '}');

@@ -60,16 +60,6 @@ bool rest_output_is_text(struct view *v, bool cut)
 	return true;
 }
 
-void rest_output_put_text(struct json_out *o, const char *key, struct view bytes, bool text)
-{
-	struct buf coded = BUF_INIT(ANSWER_MAX);
-
-	if (!text && text_base64(&coded, bytes) < 0)
-		o->b->bad = coded.bad;
-	json_out_kstr(o, key, text ? bytes : buf_view(&coded));
-	buf_done(&coded);
-}
-
 void rest_output_put_bytes(struct json_out *o, uint64_t offset, struct view data)
 {
 	bool text = is_text(data);

@@ -33,8 +33,6 @@ void rest_output_put_result(struct json_out *o, const struct exec_result *res);
 /* Text that every JSON reader takes: UTF-8 without NUL. Output that was cut may end within a character, which
  * is left out. */
 bool rest_output_is_text(struct view *v, bool cut);
-/* Such text, or bytes in base64. */
-void rest_output_put_text(struct json_out *o, const char *key, struct view bytes, bool text);
 /* offset, data and encoding of bytes that are complete. */
 void rest_output_put_bytes(struct json_out *o, uint64_t offset, struct view data);
 

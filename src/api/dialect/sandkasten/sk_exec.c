@@ -58,17 +58,7 @@ static void put_end(struct json_out *o, const struct exec_result *res)
 struct running {
 	struct exec exec;
 	struct request *r;
-	struct output kept;
-	struct answer_long answer;
 };
-
-static void release(struct request *r)
-{
-	struct running *run = r->own;
-
-	answer_long_done(&run->answer);
-	outputs_done(&run->kept);
-}
 
 static void on_exec(struct exec *x, const struct exec_result *res, const struct err *e)
 {
@@ -84,23 +74,14 @@ static void on_exec(struct exec *x, const struct exec_result *res, const struct 
 		answer_fail(r, e);
 		return;
 	}
-	run->kept = *res->kept;
-	*res->kept = (struct output){ 0 };
-	r->release = release;
 	struct json_out *o = answer_json(r);
+	answer_keep(r, res->kept);
 	json_out_object(o);
 	put_end(o, res);
 	json_out_kbool(o, "truncated", res->truncated);
-	json_out_key(o, "output");
-	if (r->out.bad) {
-		answer_send(r, 200); /* which says what went wrong */
-		return;
-	}
-	answer_long_add(&run->answer, ANSWER_LONG_TEXT, buf_view(&r->out));
-	answer_long_add(&run->answer, ANSWER_LONG_TEXT, VIEW("\""));
-	answer_long_add(&run->answer, ANSWER_LONG_STRING, buf_view(&run->kept.bytes[0]));
-	answer_long_add(&run->answer, ANSWER_LONG_TEXT, VIEW("\"}\n"));
-	answer_long_send(&run->answer, r, 200);
+	answer_put_long(r, "output", ANSWER_STRING, res->out);
+	json_out_end(o, '}');
+	answer_send(r, 200);
 }
 
 static void on_gone(struct request *r)

@@ -61,11 +61,23 @@ struct output {
 	const struct tenant *tenant;
 	struct outputs_row *row;
 	struct buf bytes[EXEC_CHANNELS];
+	size_t beside; /* bytes that are elsewhere: outputs_count */
 };
+/* Requests and answers hold memory, too, and all of it is one budget: what they hold, of a tenant and of all,
+ * is told by `beside`, and what commands do by outputs_held. NULL: nothing else. */
+struct outputs_held {
+	size_t tenant, all;
+};
+typedef struct outputs_held (*outputs_beside_fn)(void *arg, const struct tenant *t);
+void outputs_beside(struct core *c, outputs_beside_fn beside, void *arg);
+struct outputs_held outputs_held(const struct core *c, const struct tenant *t);
 /* An empty one; nothing counts yet. */
 void outputs_start(struct output *o, struct core *c, const struct tenant *t);
 /* False: not all of it was kept. */
 bool outputs_add(struct output *o, unsigned channel, struct view data);
+/* So many bytes that somebody else has count with it, instead of those of the last time. False: they would be
+ * too many, and nothing has changed. */
+bool outputs_count(struct output *o, size_t bytes) _must_check_;
 void outputs_done(struct output *o); /* accepts a zeroed one */
 
 struct exec_result {
