@@ -186,7 +186,7 @@ static void send_long_held(struct request *r)
 /* What stands in its holes lives as long as the request: nothing of that is given back before it is sent. */
 static bool hold_long(struct request *r, int status, const struct http_header *extra, size_t n_extra)
 {
-	void (*release)(struct request *r) = r->release;
+	void (*release)(struct request * r) = r->release;
 
 	r->release = NULL;
 	bool held = hold(r, status, NULL, VIEW_NONE, extra, n_extra, send_long_held);

@@ -193,7 +193,7 @@ static void send_long(struct request *r)
 static void reply_long(struct rpc *c, const void *msg, const struct rpc_content *content)
 {
 	struct request *r = &c->r;
-	void (*release)(struct request *r) = r->release;
+	void (*release)(struct request * r) = r->release;
 
 	r->out = BUF_INIT(RPC_ANSWER_MAX);
 	int bad = rpc_long_encode(r, c->method->reply, msg, content, c->type.codec == CONNECT_JSON,
