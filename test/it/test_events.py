@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import re
 import sqlite3
 import threading
 import time
@@ -77,6 +78,23 @@ def test_life_of_a_box(api):
         assert event["tenant"] == "default" and event["sandbox"] == box.id
         assert event["data"] == {"name": "watched", "image": "machine"}
         assert event["at"].endswith("Z")
+
+
+@pytest.mark.parametrize("path", ["/v1/events", "/v1/sandboxes/{id}/fs/watch?path=/workspace"])
+def test_a_reader_that_left_is_noticed(api, make_box, daemon, path):
+    """By what it said, which is nothing but the end: long before something is to be written to it."""
+    def connections():
+        return int(re.search(rb"^paddock_http_connections (\d+)", api.get("/metrics").body, re.M)[1])
+
+    reader = daemon.client()
+    response = reader.start("GET", path.format(id=make_box().id), headers={"Accept": "text/event-stream"})
+    assert response.status == 200 and response.readline()
+    before = connections()
+    left = time.monotonic()
+    response.close()
+    reader.close()
+    paddock.until(lambda: connections() < before, "the daemon has closed the connection")
+    assert time.monotonic() - left < 10, "only the comment of every 15 s told it"
 
 
 def test_exit_and_expiry(api):

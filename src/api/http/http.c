@@ -55,12 +55,25 @@ static void begin(struct http_impl *i, const struct http_answer *a)
 	i->side->begin(i, a);
 }
 
+static bool is_events(const char *content_type, const struct http_header *extra, size_t n_extra)
+{
+	if (content_type)
+		return view_starts(view_of(content_type), "text/event-stream");
+	for (size_t i = 0; i < n_extra; i++)
+		if (view_is(extra[i].name, "content-type"))
+			return view_starts(extra[i].value, "text/event-stream");
+	return false;
+}
+
 void http_begin(struct http_exchange *x, int status, const char *content_type, int64_t length,
 		const struct http_header *extra, size_t n_extra)
 {
 	struct http_impl *i = http_impl_of(x);
 	if (i->finished || i->begun)
 		return;
+	/* Who reads events and goes away does so without a word. */
+	if (is_events(content_type, extra, n_extra))
+		x->eof_aborts = true;
 	begin(i, &(struct http_answer){ .status = status,
 					.content_type = content_type,
 					.length = length < 0 ? -1 : length,

@@ -57,7 +57,8 @@ struct http_exchange {
 	const struct http_ops *ops;
 	void *ctx;
 	bool patient;    /* the body may take as long as it likes: somebody is typing it */
-	bool eof_aborts; /* a client that half-closes is gone: for answers without an end in sight */
+	bool eof_aborts; /* a client that half-closes is gone: for answers without an end in sight; events are
+			    such */
 	struct loop *loop;
 };
 

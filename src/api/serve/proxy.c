@@ -279,11 +279,6 @@ static bool begin_answer(struct proxy *p)
 		ok = begin_websocket(p, headers, n);
 	} else {
 		p->state = PROXY_BODY;
-		/* Somebody who reads events and goes away does so without a word. */
-		for (size_t i = 0; i < n; i++)
-			if (view_is(headers[i].name, "content-type") &&
-			    view_starts(headers[i].value, "text/event-stream"))
-				p->x->eof_aborts = true;
 		http_begin(p->x, p->head.status, NULL, p->head.chunked ? -1 : p->head.content_length, headers,
 			   n);
 		http1_body_init(&p->body, p->framing == HTTP1_CHUNKED  ? -1
