@@ -20,6 +20,20 @@ def test_python_has_jupyters_outputs(api, box):
     assert len(results) == 1 and results[0]["data"]["text/plain"] == "42"
 
 
+def test_a_character_stays_whole(api, box):
+    """Each half is there when the daemon reads, and the other channel's output between them."""
+    code = """import os, time
+both = "\N{GRINNING FACE}".encode()
+for channel, piece in (1, both[:2]), (2, b"err"), (1, both[2:]):
+    os.write(channel, piece)
+    time.sleep(0.1)"""
+    done = execute(api, box, "/v1/jupyter/execute", code=code)
+    texts = {name: "".join(o["text"] for o in done["outputs"] if o["name"] == name) for name in ("stdout", "stderr")}
+    assert texts == {"stdout": "\N{GRINNING FACE}", "stderr": "err"}
+    half = execute(api, box, "/v1/jupyter/execute", code="import os\nos.write(1, b'a\\xf0\\x9f')\nNone")
+    assert [o["text"] for o in half["outputs"] if o["output_type"] == "stream"] == ["a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}"]
+
+
 def test_a_session_remembers(api, box):
     first = execute(api, box, "/v1/jupyter/execute", code="x = 20")
     again = execute(api, box, "/v1/jupyter/execute", code="x + 1", session_id=first["session_id"])

@@ -58,7 +58,7 @@ def test_create_with_everything(make_box, api):
         "user": "root",
         "env": {"COLOUR": "green", "EMPTY": ""},
         "workdir": "/tmp",
-        "limits": {"cpu": 0.5, "memory_mb": 256, "pids": 64, "nofile": 512},
+        "limits": {"cpu": 0.5, "memory_mb": 256, "pids": 64, "nofile": 512, "disk_mb": 100},
         "ttl_seconds": 600,
         "metadata": {"owner": "tests", "ünïcode": "värde"},
         "readonly_root": True,

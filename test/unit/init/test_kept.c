@@ -424,6 +424,8 @@ static void test_living_are_bounded(void **state)
 }
 
 #ifndef INIT_IN_PROCESS
+#define MEMORY_MOST_KB 1024
+
 static void test_memory(void **state)
 {
 	(void)state;
@@ -434,10 +436,12 @@ static void test_memory(void **state)
 		kept_wait_ended(kept_start_alone((struct run){ .argv = ARGV("true") }));
 	uint64_t until = clock_mono_ms() + 10000;
 	size_t after;
-	while ((after = box_rss_kb(&box)) > 640 && clock_mono_ms() < until)
+	/* Kept wrongly, the output alone were 60 MB. What is between the pieces of the heap varies by 300 kB.
+	 */
+	while ((after = box_rss_kb(&box)) > MEMORY_MOST_KB && clock_mono_ms() < until)
 		kept_wait_ended(kept_start_alone((struct run){ .argv = ARGV("true") }));
 	print_message("# PID 1: %zu kB before, %zu kB after\n", before, after);
-	assert_true(after <= 640);
+	assert_true(after <= MEMORY_MOST_KB);
 	/* What an idle shell costs. */
 	for (int i = 0; i < 10; i++)
 		kept_start_alone((struct run){ .argv = ARGV("sh"), .open_stdin = true, .control = true });

@@ -7,6 +7,7 @@
 
 #include "answer_long.h"
 #include "rnd.h"
+#include "text.h"
 #include "poison.h"
 
 #define OUTPUTS_MAX (16u * 1024 * 1024) /* of results and errors, as JSON */
@@ -35,39 +36,49 @@ static void hold(struct aio_run *x)
 	http_hold(r->x, x->outputs.cap + x->traceback.cap + r->body.cap + r->arena.used);
 }
 
-/* What was written goes among the outputs, as one piece. */
-static void flush(struct aio_run *x)
+/* The beginning of a character whose rest is still to come. */
+static size_t unfinished(struct view said)
+{
+	for (size_t n = 1; n < 4 && n <= said.n; n++)
+		if (text_utf8_begins(view_skip(said, said.n - n)))
+			return n;
+	return 0;
+}
+
+/* What was written to a channel goes among the outputs, as one piece. Channels come in pieces that end
+ * anywhere: a character stays whole, although the other channel's piece came in the middle of it. */
+static void flush(struct aio_run *x, unsigned channel, bool is_last)
 {
 	struct json_out *o = &x->list;
-	struct view said = VIEW_NONE;
 
-	if (x->channel)
-		said = view_skip(buf_view(&x->wrote.bytes[x->channel - 1]), x->from);
+	if (!channel)
+		return;
+	size_t *from = &x->from[channel - 1];
+	struct view said = view_skip(buf_view(&x->wrote.bytes[channel - 1]), *from);
+	said.n -= is_last ? 0 : unfinished(said);
 	if (!said.n)
 		return;
 	json_out_object(o);
 	json_out_kz(o, "output_type", "stream");
-	json_out_kz(o, "name", x->channel == 1 ? "stdout" : "stderr");
+	json_out_kz(o, "name", channel == 1 ? "stdout" : "stderr");
 	json_out_key(o, "text");
 	if (said.n < ANSWER_LONG_FROM) {
 		json_out_str(o, said);
 	} else {
 		json_out_raw(o, VIEW("\"\""));
-		const struct slice s = { buf_len(&x->outputs) - 1, x->from, said.n, x->channel };
+		const struct slice s = { buf_len(&x->outputs) - 1, *from, said.n, channel };
 		buf_append(&x->slices, &s, sizeof(s));
 	}
 	json_out_end(o, '}');
-	x->from += said.n;
+	*from += said.n;
 }
 
 static void on_output(struct context_run *run, unsigned channel, struct view data)
 {
 	struct aio_run *x = CONTAINER(run, struct aio_run, run);
 
-	if (channel != x->channel) {
-		flush(x);
-		x->from = buf_len(&x->wrote.bytes[channel - 1]);
-	}
+	if (channel != x->channel)
+		flush(x, x->channel, false);
 	x->channel = channel;
 	(void)outputs_add(&x->wrote, channel, data);
 }
@@ -142,7 +153,7 @@ static void on_event(struct context_run *run, const char *type, const struct jso
 {
 	struct aio_run *x = CONTAINER(run, struct aio_run, run);
 
-	flush(x);
+	flush(x, x->channel, false);
 	x->crowded |= http_is_pressed(x->r->x);
 	if (x->crowded)
 		return;
@@ -200,7 +211,8 @@ static void on_done(struct context_run *run, const struct context_end *end, cons
 		answer_fail(r, &copy);
 		return;
 	}
-	flush(x);
+	for (unsigned channel = 1; channel <= ELEMS(x->from); channel++)
+		flush(x, channel, true);
 	json_out_end(&x->list, ']');
 	x->count = end->count;
 	if (end->timed_out)

@@ -32,7 +32,7 @@ struct aio_run {
 	struct json_out list;
 	struct output wrote;
 	unsigned channel;     /* that was written to last; 0: none */
-	size_t from;          /* in it: not in `outputs` yet */
+	size_t from[2];       /* of stdout and stderr: not in `outputs` yet */
 	struct buf slices;    /* the long texts among the outputs */
 	struct buf traceback; /* JSON, an array of lines; empty: nothing was raised */
 	uint64_t count;
