@@ -172,7 +172,7 @@ def test_pipelining_without_reading_is_bounded(daemon):
                 assert hello(other, daemon) == 200
 
     grown = peak_during(daemon, attack)
-    assert grown < 50 * MB, f"{grown // MB} MB for 400 connections"
+    assert grown < 64 * MB, f"{grown // MB} MB for 400 connections"  # what clients without a key may hold (SECURITY.md)
     goes_back(daemon, before)
 
 
