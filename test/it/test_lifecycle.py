@@ -378,8 +378,11 @@ def test_patch(own_daemon):
 
 def test_idle_by_patch(make_box):
     box = make_box()
-    assert patch(box, idle_seconds=1, on_end="stop").status == 200
+    time.sleep(1.5)
+    begun = time.monotonic()
+    assert patch(box, idle_seconds=2, on_end="stop").status == 200
     paddock.until(lambda: status(box) == "stopped", "idle")
+    assert time.monotonic() - begun > 1.9, "the time begins with the wish"
 
 
 @pytest.mark.parametrize("wrong", [{"on_end": "x"}, {"on_end": 1}, {"idle_seconds": -1}, {"idle_seconds": 1 << 33}, {"auto_resume": 1}])

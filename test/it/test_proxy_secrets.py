@@ -142,7 +142,8 @@ def seen(head, secret):
     for _ in range(4):
         texts.append(urllib.parse.unquote_plus(texts[-1]))
     for word in re.findall(r"[A-Za-z0-9+/_-]{12,}", head):
-        texts.append(base64.urlsafe_b64decode(word.replace("+", "-").replace("/", "_")[:len(word) // 4 * 4]).decode("latin-1"))
+        word = word.replace("+", "-").replace("/", "_")[:len(word) - (len(word) % 4 == 1)]
+        texts.append(base64.urlsafe_b64decode(word + "=" * (-len(word) % 4)).decode("latin-1"))
     return any(secret.lower() in text.lower() for text in texts)
 
 
@@ -166,7 +167,8 @@ def spellings(way, key):
     for name, value in (("Authorization", "Basic " + base64.b64encode(f"user:{key}".encode()).decode()), ("Authorization", f"Token {key}"),
                         ("X-Original-URI", f"/x?api_key={key}"), ("X-Forwarded-Uri", f"/x?api_key={escaped(key)}"), ("X-Auth", key),
                         ("Sec-WebSocket-Protocol", f"bearer, {key}"), ("Referer", f"http://h/?api_key={key}"), ("Cookie", f"own=1; k={key}; two=2"),
-                        ("Cookie", f"k={escaped(key)}"), ("X-E2B-Key", f"e2b_{digits}"), ("X-Twice", escaped(escaped(key))), ("X-Broken", "%zz" + escaped(key))):
+                        ("Cookie", f"k={escaped(key)}"), ("X-E2B-Key", f"e2b_{digits}"), ("X-Twice", escaped(escaped(key))), ("X-Broken", "%zz" + escaped(key)),
+                        ("X-Auth", "basic " + base64.b64encode(f"user:{key}".encode()).decode())):
         rest = [] if name == way.names[0] else own
         if not rest and not way.proof:
             rest = [("X-API-Key", key)]

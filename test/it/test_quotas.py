@@ -109,6 +109,21 @@ def test_disk(api, tenant):
     tenant.create(limits={"disk_mb": 40})
 
 
+def test_the_standard_disk_limit_and_a_quota(own_daemon):
+    """A configured standard above the quota gives way to it, and one below it holds."""
+    api = own_daemon(environment={"PADDOCK_DEFAULTS_DISK_MB": 200}).start().client()
+    made = api.post("/v1/keys", {"tenant": "small", "role": "user", "create_tenant": True}).json()
+    tenant = paddock.Client(api.daemon, made["key"])
+    for quota, limit in ((100, 100), (500, 200)):
+        assert api.send_json("PUT", "/v1/tenants/small/quota", {"disk_mb": quota}).status == 200
+        response = tenant.try_create()
+        if response.status in (429, 501) and "data.backend" in response.json()["error"]["message"]:
+            pytest.skip("no quotas of disk on this machine")
+        assert response.status == 201 and response.json()["limits"]["disk_mb"] == limit, response
+        tenant.delete(f"/v1/sandboxes/{response.json()['id']}")
+    tenant.close()
+
+
 def test_stopped_boxes_use_no_memory(api, tenant):
     box = tenant.create(limits={"memory_mb": 100})
     paddock.kill(box.pid1())
@@ -162,7 +177,10 @@ def test_budget_of_memory(own_daemon):
     refused(api.try_create(limits={"memory_mb": 71}), "unavailable", 503)
     api.create(limits={"memory_mb": 64})
     one.delete()
+    stopped = api.create(limits={"memory_mb": 500})
+    assert api.post(stopped.path + "/stop", {}).status == 200
     api.create(limits={"memory_mb": 500})
+    refused(api.post(stopped.path + "/start", {}), "unavailable", 503)
 
 
 def test_budget_of_cpu(own_daemon):

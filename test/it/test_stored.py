@@ -427,6 +427,20 @@ def test_what_is_answered_is_stored(site):
         assert entry["target"] or route in WITHOUT_OBJECT, (route, entry)
 
 
+def test_an_entry_that_the_disk_refused_is_written_later(site):
+    """The store gives up after a while, and says so to whoever asked; the audit log tries again."""
+    key = site.client().post("/v1/keys", {"tenant": "default", "role": "user"}).json()["key"]
+    with locked(site):
+        answer = site.client(key).request("POST", "/v1/tenants", b'{"name": "forbidden"}', {**JSON, "X-Request-Id": "refused-once"})
+        assert answer.status == 403 and "the audit log cannot be written" in site.log(400)
+
+    def stored():
+        with contextlib.closing(sqlite3.connect(site.data_dir / "store" / "paddock.db")) as store:
+            return store.execute("SELECT count(*) FROM audit WHERE request = 'refused-once'").fetchone()[0]
+
+    paddock.until(lambda: stored() == 1, "it is written")
+
+
 def test_a_link_goes_with_its_target(site):
     """They are removed in one transaction: a later api finds no link that leads nowhere."""
     world = World(site)

@@ -155,6 +155,18 @@ def test_retries(api, receiver, make_hook):
         box.delete()
 
 
+def test_what_was_delivered_makes_place(api, receiver, make_hook):
+    """paddock-hook has 256 deliveries under way at most: those that are done are none of them."""
+    for _ in range(5):
+        make_hook(url=receiver.url, events=["paused", "resumed"])
+    box = api.create()
+    for n in range(1, 28):
+        for verb in ("pause", "resume"):
+            assert api.post(f"{box.path}/{verb}", {}).status == 200
+        receiver.wait(10 * n)
+    box.delete()
+
+
 def test_nobody_listens_then_somebody_does(own_daemon):
     """What could not be delivered waits over restarts of everything."""
     daemon = own_daemon(environment=LOOPBACK).start()

@@ -139,6 +139,28 @@ static int start_quickly_useless(void **state)
 	return 0;
 }
 
+/* Too few for guests: whoever comes waits for a place, for a time or for a short one. */
+static int start_full(void **state)
+{
+	http_rig_start(
+		&rig,
+		&(struct http_limits){ .connections = 3, .strangers = 3, .party = 3, .useless_ms = 3600000 },
+		NULL, NULL);
+	return 0;
+}
+
+static int start_full_quick(void **state)
+{
+	http_rig_start(&rig,
+		       &(struct http_limits){ .connections = 3,
+					      .strangers = 3,
+					      .party = 3,
+					      .useless_ms = 3600000,
+					      .head_ms = LIMIT },
+		       NULL, NULL);
+	return 0;
+}
+
 static int start_three(void **state)
 {
 	http_rig_start(&rig,
@@ -191,6 +213,66 @@ static void test_newcomers(void **state)
 		assert_int_equal(http_rig_ask(work[i], ask, &body), 200);
 	close_all(work, ELEMS(work));
 	close_all(silent, ELEMS(silent));
+}
+
+/* The lobby has 64 places here, and who has left it leaves one. */
+static void test_the_lobby_empties(void **state)
+{
+	const char *ask = "GET /health HTTP/1.1\r\n" HOST "\r\n";
+	int work[14], silent[80];
+	for (size_t i = 0; i < ELEMS(work); i++) {
+		work[i] = http_rig_connect(&rig);
+		assert_int_equal(http_rig_ask(work[i], ask, &body), 200);
+	}
+	/* Of three guests one waits, for the place of the first. */
+	for (size_t i = 0; i < ELEMS(silent); i++) {
+		silent[i] = http_rig_connect(&rig);
+		int newcomer = http_rig_connect(&rig);
+		http_rig_send(newcomer, ask);
+		assert_int_equal(http_rig_read_answer(newcomer, &head, &body, false), 200);
+		assert_true(is_closed(newcomer));
+		fd_close(newcomer);
+	}
+	close_all(work, ELEMS(work));
+	close_all(silent, ELEMS(silent));
+}
+
+static void fill(int *work, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		work[i] = http_rig_connect(&rig);
+		http_rig_send(work[i], "GET /hold HTTP/1.1\r\n" HOST "\r\n");
+		http_rig_wait(&rig.counts.live, (int)i + 1);
+	}
+}
+
+/* Of the lobby one address has half: the seventh of twelve is refused at once. */
+static void test_half_a_lobby(void **state)
+{
+	int work[3], many[7];
+	fill(work, ELEMS(work));
+	for (size_t i = 0; i < ELEMS(many); i++)
+		many[i] = http_rig_connect(&rig);
+	assert_int_equal(poll(&(struct pollfd){ .fd = many[6], .events = POLLIN }, 1, 5000), 1);
+	assert_int_equal(http_rig_read_answer(many[6], &head, &body, false), 503);
+	for (size_t i = 0; i + 1 < ELEMS(many); i++)
+		assert_true(is_open(many[i]));
+	close_all(work, ELEMS(work));
+	close_all(many, ELEMS(many));
+}
+
+/* Who waits in the lobby for as long as a head may take is refused. */
+static void test_the_lobby_ends(void **state)
+{
+	int work[3];
+	fill(work, ELEMS(work));
+	uint64_t since = clock_mono_ms();
+	int newcomer = http_rig_connect(&rig);
+	assert_int_equal(poll(&(struct pollfd){ .fd = newcomer, .events = POLLIN }, 1, 20 * LIMIT), 1);
+	assert_int_equal(http_rig_read_answer(newcomer, &head, &body, false), 503);
+	assert_true(clock_mono_ms() - since >= LIMIT - 20);
+	close_all(work, ELEMS(work));
+	fd_close(newcomer);
 }
 
 /* Who was of no use for a while makes place for a newcomer that stays. */
@@ -545,6 +627,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_slow_dialect, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_conversation, start_quick, stop),
 		cmocka_unit_test_setup_teardown(test_newcomers, start_sixteen, stop),
+		cmocka_unit_test_setup_teardown(test_the_lobby_empties, start_sixteen, stop),
+		cmocka_unit_test_setup_teardown(test_half_a_lobby, start_full, stop),
+		cmocka_unit_test_setup_teardown(test_the_lobby_ends, start_full_quick, stop),
 		cmocka_unit_test_setup_teardown(test_useless, start_quickly_useless, stop),
 		cmocka_unit_test_setup_teardown(test_shares, start_shares, stop),
 		cmocka_unit_test_setup_teardown(test_refused, start_sixteen, stop),

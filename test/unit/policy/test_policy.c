@@ -198,6 +198,12 @@ static void test_addresses(void **state)
 	in.to = token;
 	denied(6, "to", "not allowed");
 	in.to = other;
+	/* A permission on another chain is none on this one; on chain 0 it is on all. */
+	addresses[0].chain = 2;
+	denied(6, "to", "not allowed");
+	addresses[0].chain = 0;
+	allowed(POLICY_HUMAN);
+	addresses[0].chain = 1;
 	addresses[1].deny = true; /* a denial beats a permission */
 	agent.n_addresses = 2;
 	denied(6, "to", "denied");
