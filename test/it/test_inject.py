@@ -590,7 +590,7 @@ def test_rotation_while_requests_are_under_way(net, make, value, client, site):
     assert result["exit"]["exit_code"] == 0, result
     seen.extend(requests_seen(net))
     output = client.get(f"{box.path}/processes/asking/output").json()["stdout"]["data"]
-    assert output == f"{len(seen)} []\n" and len(seen) > 5
+    assert output == f"{len(seen)} []\n" and len(seen) >= 4  # the first, and one after each new key
     assert {(each["headers"]["x-key"], each["headers"]["x-other"]) for each in seen} == {(value, key)}
     for number in range(20):
         client.delete(f"/v1/secrets/MORE_{number}")

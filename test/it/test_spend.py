@@ -317,6 +317,8 @@ def test_a_reorganisation_takes_away_what_ended_it(bank, anvil, slow_mining, end
 def test_what_ended_is_looked_at_until_it_is_final(bank, anvil, slow_mining):
     card, hash = bank.done(1114)
     assert bank.say(card["id"], "cancel").status == 200
+    second = bank.get(card["id"])["hash"]
+    paddock.until(lambda: anvil.ask("eth_getTransactionByHash", second), "the replacement is sent")
     anvil.ask("evm_mine")
     bank.until_state(card["id"], "replaced")
 
