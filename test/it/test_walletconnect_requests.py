@@ -191,7 +191,7 @@ def test_a_contract_judges_signatures(bank, person, anvil, says, state):
     person.do("mode", to="wrong")
     anvil.ask("anvil_setCode", FIRST, f"0x63{says}60e01b60005260206000f3")
     try:
-        answer = rpc(bank, "personal_sign", "0x" + says, FIRST)
+        answer = rpc(bank, "personal_sign", "0x" + f"says {says}".encode().hex(), FIRST)
         item = pending(bank, "message")
         bank.approve(item)
         result = answer.result(60)

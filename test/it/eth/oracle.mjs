@@ -188,20 +188,46 @@ function abi() {
 
 const erc20 = new ethers.Interface(['function transfer(address,uint256)', 'function approve(address,uint256)', 'function multicall(bytes[])',
   'function execute(address,uint256,bytes)', 'function aggregate3((address,bool,bytes)[])', 'function executeBatch((address,uint256,bytes)[])']);
+const low = a => a.slice(2).toLowerCase();
+const native = (n, to) => n ? ` ${'ee'.repeat(20)}:${n}:${low(to)}` : '';
+// What wrappers spend. Calls are [to, value, data, what the data says]; instead of what it says, a list: the calls that `to` makes.
+// Whoever is sent value is listed with it; who is only called, once, at the end, unless it is the wrapper itself.
+function wrapped(outer, value, calls) {
+  const seen = new Set();
+  let spent = '', bare = '', sent = 0n;
+  const walk = (self, list) => list.forEach(([to, v, , says]) => {
+    spent += native(v, to);
+    if (!v && to !== self && !seen.has(to)) bare += ` ${'ee'.repeat(20)}:0:${low(to)}`;
+    if (v || to !== self) seen.add(to);
+    sent += v;
+    if (typeof says === 'string') spent += says; else walk(to, says);
+  });
+  walk(outer, calls);
+  return 'wrapped' + spent + native(value > sent ? value - sent : 0n, outer) + bare;
+}
 function call() {
-  const us = address(), token = address(), who = address(), v = bits(200) + 1n, value = below(2) ? bits(60) : 0n;
-  const low = a => a.slice(2).toLowerCase();
-  const native = (n, to) => n ? ` ${'ee'.repeat(20)}:${n}:${low(to)}` : '';
+  const us = address(), token = address(), who = address(), outer = address(), v = bits(200) + 1n, value = below(2) ? bits(60) : 0n;
   const transfer = erc20.encodeFunctionData('transfer', [who, v]), approve = erc20.encodeFunctionData('approve', [who, v]);
+  const gives = to => [transfer, ` ${low(to)}:${v}:${low(who)}`], allows = to => [approve, ` ${low(to)}~${v}:${low(who)}`];
   const question = (to, data) => `call ${low(us)} ${low(to)} ${value} ${data.slice(2)}`;
-  ask(question(token, transfer), `erc20_transfer ${low(token)}:${v}:${low(who)}` + native(value, token));
-  ask(question(token, approve), `approval ${low(token)}~${v}:${low(who)}` + native(value, token));
-  const both = `wrapped ${low(token)}:${v}:${low(who)} ${low(token)}~${v}:${low(who)}`;
-  ask(question(token, erc20.encodeFunctionData('multicall', [[transfer, approve]])), both + native(value, token));
-  const outer = address();
-  ask(question(outer, erc20.encodeFunctionData('aggregate3', [[[token, true, transfer], [token, false, approve]]])), both + native(value, outer));
-  const a = bits(60), b = bits(60), most = a + b > value ? a + b : value;
-  ask(question(outer, erc20.encodeFunctionData('executeBatch', [[[token, a, transfer], [token, b, approve]]])), both + native(most, outer));
+  ask(question(token, transfer), 'erc20_transfer' + gives(token)[1] + native(value, token));
+  ask(question(token, approve), 'approval' + allows(token)[1] + native(value, token));
+  const both = [[token, 0n, ...gives(token)], [token, 0n, ...allows(token)]];
+  ask(question(token, erc20.encodeFunctionData('multicall', [[transfer, approve]])), wrapped(token, value, both));
+  ask(question(outer, erc20.encodeFunctionData('aggregate3', [both.map(([to, , data], i) => [to, i === 0, data])])), wrapped(outer, value, both));
+  // Batches, of which some are within another wrapper's call.
+  const inner = address(), self = pick([outer, inner]), others = [token, who, outer, inner];
+  const calls = Array.from({ length: below(5) }, () => {
+    const to = pick(others);
+    return [to, pick([0n, bits(8), bits(60)]), ...pick([gives, allows, () => ['0x', '']])(to)];
+  });
+  const batch = erc20.encodeFunctionData('executeBatch', [calls.map(c => c.slice(0, 3))]);
+  if (self === outer) {
+    ask(question(outer, batch), wrapped(outer, value, calls));
+  } else {
+    const paid = pick([0n, bits(60)]);
+    ask(question(outer, erc20.encodeFunctionData('execute', [inner, paid, batch])), wrapped(outer, value, [[inner, paid, batch, calls]]));
+  }
 }
 
 // Words of BIP-39: what is written, the key of an account, and changed sentences, which both refuse or both read.
