@@ -172,7 +172,7 @@ static void on_hold_over(struct loop_timer *t)
 {
 	struct proc *p = CONTAINER(t, struct proc, hold);
 	p->held = false;
-	proc_out_resume(p);
+	(void)proc_out_resume(p); /* nobody is there to pass it on to */
 }
 
 void proc_detach(struct proc *p)
@@ -188,7 +188,7 @@ void proc_detach(struct proc *p)
 		loop_timer_start(p->init->loop, &p->hold, PROC_HOLD_MS, on_hold_over);
 	}
 	if (!p->unlisted)
-		proc_out_resume(p);
+		(void)proc_out_resume(p); /* nobody is there to pass it on to */
 }
 
 void proc_settle(struct proc *p)

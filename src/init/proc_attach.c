@@ -87,9 +87,10 @@ static void pump(struct attachment *a)
 
 void proc_attach_pump(struct proc *p)
 {
-	LIST_EACH (it, &p->attachments)
-		pump(CONTAINER(it, struct attachment, node));
-	proc_out_resume(p);
+	do {
+		LIST_EACH (it, &p->attachments)
+			pump(CONTAINER(it, struct attachment, node));
+	} while (proc_out_resume(p));
 }
 
 /* ---- the stream ------------------------------------------------------- */
@@ -111,7 +112,8 @@ static void on_ready(struct stream *s)
 	struct attachment *a = attachment_of(s);
 	struct proc *p = a->proc;
 	pump(a);
-	proc_out_resume(p);
+	if (proc_out_resume(p))
+		proc_attach_pump(p);
 }
 
 /* One that has exited leaves its background in peace. */

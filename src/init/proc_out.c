@@ -293,14 +293,19 @@ static bool is_done(struct channel *ch)
 	return ch->io.fd < 0;
 }
 
-/* After reading: whoever can get it gets it. */
-static void pass_on(struct proc *p)
+static void settle_when_read(struct proc *p)
 {
 	bool all = p->exited && !p->settled;
 	for (unsigned i = 0; i < PROC_CHANNELS; i++)
 		all &= is_over(&p->channels[i]) || p->channels[i].rest == 0;
 	if (all)
 		proc_settle(p);
+}
+
+/* After reading: whoever can get it gets it. */
+static void pass_on(struct proc *p)
+{
+	settle_when_read(p);
 	proc_attach_pump(p);
 }
 
@@ -348,10 +353,29 @@ static void resume(struct channel *ch)
 	}
 }
 
-void proc_out_resume(struct proc *p)
+static uint64_t taken(const struct proc *p)
 {
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < PROC_CHANNELS; i++)
+		sum += p->channels[i].taken;
+	return sum;
+}
+
+bool proc_out_resume(struct proc *p)
+{
+	uint64_t before = taken(p);
+	bool was_settled = p->settled;
+
+	/* Of a terminal's output the end is seen only by reading once more. If there was no room for that,
+	 * what stands behind the output must not wait for an event: there may be nothing more to come. */
+	if (p->order && p->order->quota) {
+		take_control(p);
+		settle_when_read(p);
+	}
 	for (unsigned i = 0; i < PROC_CHANNELS; i++)
 		resume(&p->channels[i]);
+	return taken(p) > before || p->settled != was_settled;
 }
 
 /* ---- the beginning and the end ---------------------------------------- */

@@ -48,7 +48,8 @@ struct proc_order {
 };
 
 void proc_out_init(struct proc *p, const uint64_t limits[2], size_t ring_size);
-void proc_out_resume(struct proc *p); /* there may be room again */
+/* There may be room again. Whether something was read that can be passed on. */
+bool proc_out_resume(struct proc *p);
 void proc_out_exited(struct proc *p); /* what stands in the pipes now is the last */
 /* Closes what is open; with `drain`, whatever others still write goes nowhere but kills nobody. */
 void proc_out_close(struct proc *p, bool drain);

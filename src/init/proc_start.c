@@ -258,6 +258,6 @@ int proc_start(const struct conn_call *call, struct err *e)
 	a->starter = true;
 	proc_attach_open(a, call);
 	stream_reply(&a->stream, &wire_started_msg, &(struct wire_started){ .pid = (uint32_t)p->pid });
-	proc_out_resume(p);
+	proc_attach_pump(p);
 	return 0;
 }

@@ -78,6 +78,61 @@ static void test_control_comes_last(void **state)
 	check_order(&client, id, false);
 }
 
+/* How much of `n` bytes on a terminal PID 1 takes from a program while its reader gives no credit. */
+static uint64_t fill_terminal(struct client *reader, unsigned n, uint32_t *ret_id, uint32_t *ret_pid)
+{
+	static struct wire_pty terminal = { .cols = 80, .rows = 24 };
+	const uint64_t until = clock_mono_ms() + 10000;
+	char text[128];
+	struct wire_process_info info;
+	struct wire_exited x;
+	struct frame f;
+	uint64_t seen = 0, since = clock_mono_ms();
+
+	snprintf(text, sizeof(text), "stty -onlcr; head -c %u /dev/zero; printf done >&251; read -r -u 250 l",
+		 n);
+	*ret_id = kept_start(
+		reader,
+		(struct run){
+			.argv = ARGV("bash", "-c", text), .control = true, .pty = &terminal, .ring = 65536 },
+		ret_pid);
+	for (size_t out = 0; out < FRAME_WINDOW; out += f.body.n)
+		assert_true(client_next(reader, &f) && f.type == 1);
+	/* Until nothing has come for a while: either there is no room, or it was all. */
+	while (clock_mono_ms() < since + 300) {
+		assert_true(kept_info(*ret_pid, &info, &x) && info.running && clock_mono_ms() < until);
+		since = info.stdout_end > seen ? clock_mono_ms() : since;
+		seen = info.stdout_end;
+	}
+	return seen;
+}
+
+/* What was written to a terminal is all read when there is no room for more: the record behind it comes when
+ * there is, although nothing else happens then. */
+static void test_control_behind_a_full_terminal(void **state)
+{
+	(void)state;
+	struct client reader;
+	struct frame f;
+	uint32_t id, pid;
+	size_t out = FRAME_WINDOW;
+
+	client_open(&reader, &box);
+	const uint64_t most = fill_terminal(&reader, 2 * FRAME_WINDOW, &id, &pid);
+	assert_true(most > FRAME_WINDOW && most < 2 * FRAME_WINDOW);
+	client_close(&reader);
+	client_open(&reader, &box);
+	assert_int_equal(fill_terminal(&reader, (unsigned)most, &id, &pid), most);
+	client_credit(&reader, id, FRAME_WINDOW);
+	for (f.type = 1; f.type != 3; out += f.type == 1 ? f.body.n : 0)
+		assert_true(client_next(&reader, &f));
+	assert_int_equal(out, most);
+	assert_int_equal(f.body.n, 4);
+	client_close(&reader);
+	assert_int_equal(kept_input(&client, pid, 3, VIEW_NONE, true), ERR_OK);
+	kept_wait_ended(pid);
+}
+
 /* Also for a process that is not kept, and whose output is cut. */
 static void test_control_of_a_plain_one(void **state)
 {
@@ -511,10 +566,15 @@ static void test_signal_since(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		KEPT_TEST(test_control_comes_last), KEPT_TEST(test_control_of_a_plain_one),
-		KEPT_TEST(test_control_and_resume), KEPT_TEST(test_terminal),
-		KEPT_TEST(test_terminal_details),   KEPT_TEST(test_input_waits),
-		KEPT_TEST(test_input_refused),      KEPT_TEST(test_signal_scopes),
+		KEPT_TEST(test_control_comes_last),
+		KEPT_TEST(test_control_behind_a_full_terminal),
+		KEPT_TEST(test_control_of_a_plain_one),
+		KEPT_TEST(test_control_and_resume),
+		KEPT_TEST(test_terminal),
+		KEPT_TEST(test_terminal_details),
+		KEPT_TEST(test_input_waits),
+		KEPT_TEST(test_input_refused),
+		KEPT_TEST(test_signal_scopes),
 		KEPT_TEST(test_signal_since),
 	};
 	return cmocka_run_group_tests_name("init_kept_io", tests, kept_start_box, kept_stop_box);
