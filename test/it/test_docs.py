@@ -20,7 +20,7 @@ from internet import Internet
 from spend_kit import Anvil
 
 DIALECTS = ("docs/mcp.md", "docs/e2b.md", "docs/agentbox.md", "docs/sandkasten.md", "docs/agent-sandbox.md", "docs/aio.md")
-GUIDES = ("docs/README.md", "docs/quick-start.md", "docs/concepts.md", "docs/rest.md", "docs/metrics.md", "docs/sizing.md", "docs/dashboard.md")
+GUIDES = ("docs/README.md", "docs/quick-start.md", "docs/concepts.md", "docs/rest.md", "docs/metrics.md", "docs/sizing.md", "docs/dashboard.md", "docs/audit.md")
 WORLD = ("README.md", "docs/egress.md", "docs/secrets.md", "docs/ports.md", "docs/ai.md", *GUIDES, *DIALECTS)  # name hosts, which are played
 TASKS = tuple(sorted(f"docs/tasks/{file.name}" for file in (paddock.ROOT / "docs/tasks").iterdir()))
 PRODUCTION = "docs/tasks/production.md"

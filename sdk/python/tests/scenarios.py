@@ -654,6 +654,10 @@ async def tenants(client, world):
         with pytest.raises(errors.Unauthorized) as refused:
             await user.sandboxes.page()
         assert "PADDOCK_API_KEY" in str(refused.value)
+    newest = await client.audit.list(sandbox=key.id, limit=1)
+    assert [(entry.action, entry.verdict) for entry in newest.entries] == [("key.delete", "done")]
+    first = (await client.audit.list(sandbox=key.id, cursor=newest.next)).entries[0]
+    assert first.action == "key.create" and first.code is None and first.at < newest.entries[0].at
 
 
 async def events(client, world):

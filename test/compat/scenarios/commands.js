@@ -194,7 +194,11 @@ module.exports = [
       await b.pause();
       assert.equal((await b.getInfo()).state, 'paused');
       assert.equal((await b.commands.run('echo back')).stdout, 'back\n');
-      assert.equal((await b.getInfo()).state, 'running');
+      // The command's answer may be quicker than the keeper's about the resume, by which the state is told.
+      const end = Date.now() + 10000;
+      let info = await b.getInfo();
+      while (info.state !== 'running' && Date.now() < end) info = await b.getInfo();
+      assert.equal(info.state, 'running');
       await b.kill();
     },
   },

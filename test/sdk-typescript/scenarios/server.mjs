@@ -33,6 +33,10 @@ export default [
     await sb.delete();
     await paddock.keys.remove(key.id);
     await rejects(user.sandboxes.get('x'), sdk.AuthenticationError);
+    const page = await paddock.audit.list({ sandbox: key.id, limit: 1 });
+    assert.deepEqual(page.entries.map((e) => [e.action, e.verdict]), [['key.delete', 'done']]);
+    const [made] = (await paddock.audit.list({ sandbox: key.id, cursor: page.next })).entries;
+    assert.deepEqual([made.action, made.code], ['key.create', null]);
   }],
   ['events are listed and streamed', async ({ paddock, main }, assert) => {
     const types = [];
