@@ -447,7 +447,7 @@ const struct cmd cmd_tx_approve = {
 	.name = "tx approve",
 	.operands = "TRANSACTION",
 	.summary = "show a transaction, ask, and approve it",
-	.help = "A dangerous one is approved by typing the last 4 digits of the address.\n"
+	.help = "A dangerous one is approved by typing the digits of the address that the question names.\n"
 		"Without a terminal, --digest must name what is approved.\n",
 	.opts = APPROVE_OPTS,
 	.n_opts = ELEMS(APPROVE_OPTS),
